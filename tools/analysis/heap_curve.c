@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "analysis/mapped_ranges.h"
 #include "replay/merge.h"
 #include "util/u64_map.h"
 
@@ -19,6 +20,7 @@ struct heap {
 	void (*sample)(void *owner, int64_t ns, uint64_t bytes);
 	void *owner;
 	struct u64_map sizes; /* address: size + 1 */
+	struct mapped_ranges ranges;
 	uint64_t bytes;
 	/* The current step of the curve. */
 	bool any;
@@ -51,7 +53,7 @@ static int heap_made(struct heap *heap, uint64_t address, uint64_t size)
 	return 0;
 }
 
-static int heap_event(struct heap *heap, uint32_t head, const uint64_t *extra)
+static int heap_block(struct heap *heap, uint32_t head, const uint64_t *extra)
 {
 	uint64_t address = wire_memory_address(extra[0]);
 	unsigned kind = wire_head_kind(head);
@@ -65,6 +67,40 @@ static int heap_event(struct heap *heap, uint32_t head, const uint64_t *extra)
 	if (kind == WIRE_REALLOC)
 		heap_free(heap, wire_memory_address(extra[1]));
 	return heap_made(heap, address, wire_memory_size(head, extra[0]));
+}
+
+static void heap_unmapped(void *user, const struct mapped_range *gone, int more)
+{
+	struct heap *heap = user;
+
+	(void)more;
+	heap->bytes -= gone->end - gone->begin;
+}
+
+/* Mappings of files are no memory of the program's. */
+static int heap_mapping(struct heap *heap, uint32_t head, const uint64_t *extra)
+{
+	struct mapped_range range = mapped_range_of(head, extra);
+	int error = mapped_ranges_remove(&heap->ranges, range.begin, range.end, heap_unmapped, heap);
+
+	if (error || wire_head_kind(head) != WIRE_MMAP || head >> WIRE_VALUE_SHIFT || range.begin == range.end)
+		return error;
+	heap->bytes += range.end - range.begin;
+	return mapped_ranges_add(&heap->ranges, &range);
+}
+
+static bool heap_takes(uint32_t head, bool of_python)
+{
+	unsigned kind = wire_head_kind(head);
+
+	if (wire_is_memory(kind))
+		return !of_python || wire_memory_domain(head) != WIRE_DOMAIN_NATIVE;
+	return !of_python && (kind == WIRE_MMAP || kind == WIRE_MUNMAP);
+}
+
+static int heap_event(struct heap *heap, uint32_t head, const uint64_t *extra)
+{
+	return wire_is_memory(wire_head_kind(head)) ? heap_block(heap, head, extra) : heap_mapping(heap, head, extra);
 }
 
 /*
@@ -101,8 +137,8 @@ static void add_point(struct heap *heap, int64_t ns)
 	heap->any = true;
 }
 
-int heap_curve(struct trace *trace, const struct trace_process *process, const struct filter *filter, int64_t every_ns,
-	       void (*sample)(void *owner, int64_t ns, uint64_t bytes), void *owner)
+int heap_curve(struct trace *trace, const struct trace_process *process, const struct filter *filter, bool of_python,
+	       int64_t every_ns, void (*sample)(void *owner, int64_t ns, uint64_t bytes), void *owner)
 {
 	struct heap heap = {.every_ns = every_ns, .sample = sample, .owner = owner};
 	struct merge_event event = {0};
@@ -118,7 +154,7 @@ int heap_curve(struct trace *trace, const struct trace_process *process, const s
 
 		if (ns >= filter_to(filter))
 			break;
-		if (!wire_is_memory(wire_head_kind(event.head)) || ns < filter_from(filter))
+		if (!heap_takes(event.head, of_python) || ns < filter_from(filter))
 			continue;
 		error = heap_event(&heap, event.head, event.extra);
 		add_point(&heap, ns);
@@ -126,6 +162,7 @@ int heap_curve(struct trace *trace, const struct trace_process *process, const s
 	if (!error)
 		end_step(&heap);
 	u64_map_done(&heap.sizes);
+	mapped_ranges_done(&heap.ranges);
 	merge_close(&merge);
 	return error;
 }

@@ -1,5 +1,6 @@
 /*
- * heap_curve.h - the heap curve: the bytes of Python's heap in a process over time, from its memory events.
+ * heap_curve.h - the heap curve: the bytes of the heap in a process over time, from its memory events: blocks, and
+ * ranges of mmap() without a file.
  *
  * Used by the exporters with a curve. The size of the heap is known only if all threads of the process are read in
  * order of time, so this is a separate pass over the trace. Its memory grows with the number of live blocks.
@@ -7,6 +8,7 @@
 #ifndef EVPROF_TOOLS_ANALYSIS_HEAP_CURVE_H
 #define EVPROF_TOOLS_ANALYSIS_HEAP_CURVE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "replay/filter.h"
@@ -16,9 +18,9 @@
  * Calls sample() with a time (ns since the start of the trace) and the live bytes from that time until the next call.
  * Each step of every_ns has its lowest, highest and last value, if they differ; every_ns 0: each event. Blocks
  * allocated before recording count nothing. With a time range only its events are read, and the curve starts at 0.
- * Returns 0 or -ENOMEM.
+ * of_python: without malloc() and mmap(). Returns 0 or -ENOMEM.
  */
-int heap_curve(struct trace *trace, const struct trace_process *process, const struct filter *filter, int64_t every_ns,
-	       void (*sample)(void *owner, int64_t ns, uint64_t bytes), void *owner);
+int heap_curve(struct trace *trace, const struct trace_process *process, const struct filter *filter, bool of_python,
+	       int64_t every_ns, void (*sample)(void *owner, int64_t ns, uint64_t bytes), void *owner);
 
 #endif

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "analysis/heap_curve.h"
+#include "analysis/memory.h"
 #include "replay/call_walk.h"
+#include "trace/process_end.h"
 #include "util/progress.h"
 
 static bool has_limit(const struct limits *limits, enum limit_kind a, enum limit_kind b)
@@ -126,14 +128,16 @@ static void note_peak(void *owner, int64_t ns, uint64_t bytes)
 		peak->bytes = bytes;
 }
 
-static void note_process_peak(struct limits *limits, const struct trace_process *process, const struct peak *peak)
+/* The most of any process counts. */
+static void note_process(struct limits *limits, enum limit_kind kind, const struct trace_process *process,
+			 uint64_t measured)
 {
 	for (size_t i = 0; i < limits->count; i++) {
 		struct limit *limit = &limits->at[i];
 
-		if (limit->kind != LIMIT_ALLOC || (limit->pid && limit->measured >= peak->bytes))
+		if (limit->kind != kind || (limit->pid && limit->measured >= measured))
 			continue;
-		limit->measured = peak->bytes;
+		limit->measured = measured;
 		limit->pid = process->pid;
 	}
 }
@@ -149,11 +153,61 @@ static int measure_heap(struct limits *limits, struct trace *trace)
 
 		if (!process || !filter_process(limits->filter, process))
 			continue;
-		error = heap_curve(trace, process, limits->filter, 0, note_peak, &peak);
+		error = heap_curve(trace, process, limits->filter, true, 0, note_peak, &peak);
 		if (peak.any)
-			note_process_peak(limits, process, &peak);
+			note_process(limits, LIMIT_ALLOC, process, peak.bytes);
 	}
 	return error;
+}
+
+static int note_memory(void *owner, struct memory *memory)
+{
+	struct limits *limits = owner;
+
+	note_process(limits, LIMIT_HEAP, memory->process, memory->all.peak.bytes);
+	note_process(limits, LIMIT_LEAK, memory->process, memory->all.end.bytes);
+	limits->unrecorded.malloc |= !trace_process_records(memory->process, "malloc");
+	for (size_t i = 0; i < limits->count; i++)
+		if (limits->at[i].kind == LIMIT_ALLOCATIONS) {
+			limits->at[i].measured += memory->all.made.blocks;
+			limits->at[i].pid = memory->process->pid;
+		}
+	return 0;
+}
+
+static bool has_memory_limit(const struct limits *limits)
+{
+	return has_limit(limits, LIMIT_HEAP, LIMIT_LEAK) || has_limit(limits, LIMIT_ALLOCATIONS, LIMIT_ALLOCATIONS);
+}
+
+static int measure_memory(struct limits *limits, struct trace *trace)
+{
+	const struct memory_options options = {.filter = limits->filter, .by = MEMORY_BY_THREAD};
+	struct memory memory;
+	struct progress progress;
+	int error;
+
+	if (!has_memory_limit(limits))
+		return 0;
+	progress_begin(&progress, "counting", walk_events(trace, limits->filter));
+	error = memory_visit(&memory, trace, &options, &progress, note_memory, limits);
+	progress_end(&progress);
+	memory_done(&memory);
+	return error;
+}
+
+static void measure_rss(struct limits *limits, const struct trace *trace)
+{
+	for (uint32_t i = 0; i < trace->process_count; i++) {
+		const struct trace_process *process = trace->processes[i];
+		int64_t bytes = process ? process_end_peak_rss(process) : -1;
+
+		if (!process || !filter_process(limits->filter, process))
+			continue;
+		limits->unrecorded.peak_rss |= bytes < 0;
+		if (bytes >= 0)
+			note_process(limits, LIMIT_RSS, process, (uint64_t)bytes);
+	}
 }
 
 /* --- what was not recorded --- */
@@ -196,12 +250,16 @@ int limits_measure(struct limits *limits, struct trace *trace)
 	int error = measure_functions(limits, trace);
 
 	/* Damaged events are lost, too. No other limit reads the events, so this must. */
-	if (!has_limit(limits, LIMIT_CALLS, LIMIT_TIME) && !has_limit(limits, LIMIT_ALLOC, LIMIT_ALLOC))
+	if (!has_limit(limits, LIMIT_CALLS, LIMIT_TIME) && !has_limit(limits, LIMIT_ALLOC, LIMIT_ALLOC) &&
+	    !has_memory_limit(limits))
 		trace_check(trace, NULL, NULL);
 
 	trace->clock = CPU_CLOCK_WALL; /* the heap needs the common time of all threads */
 	if (!error)
 		error = measure_heap(limits, trace);
+	if (!error)
+		error = measure_memory(limits, trace);
+	measure_rss(limits, trace);
 	if (!error)
 		error = trace_count_totals(trace, &totals);
 	if (!error)
@@ -246,8 +304,15 @@ const char *limit_doubt(const struct limits *limits, const struct limit *limit)
 
 	if (limit->kind == LIMIT_LOST)
 		return NULL;
-	if (limit->kind == LIMIT_ALLOC && !limit->pid)
+	if (limit->kind == LIMIT_RSS)
+		return unrecorded->peak_rss || !limit->pid ? "the resident size of a process is not in the trace: it "
+							     "was killed, or runs"
+							   : NULL;
+	if (limit->kind >= LIMIT_ALLOC && limit->kind <= LIMIT_ALLOCATIONS && !limit->pid)
 		return "the trace holds no memory events; record them with --events call,c_call,mem";
+	if ((limit->kind == LIMIT_HEAP || limit->kind == LIMIT_LEAK) && unrecorded->malloc)
+		return "memory that libraries take from malloc was not recorded; --max-alloc limits Python's "
+		       "allocators alone";
 	if (limits_functions(limit) && unrecorded->sampled)
 		return "stacks were sampled, which counts no calls; record with --events call,c_call";
 	if (limits_functions(limit) && misses_calls(unrecorded, limit))

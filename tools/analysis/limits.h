@@ -15,7 +15,16 @@
 #include "replay/filter.h"
 #include "trace/reader.h"
 
-enum limit_kind { LIMIT_CALLS, LIMIT_TIME, LIMIT_ALLOC, LIMIT_LOST };
+enum limit_kind {
+	LIMIT_CALLS,
+	LIMIT_TIME,
+	LIMIT_ALLOC, /* peak of Python's allocators */
+	LIMIT_HEAP,  /* peak of all allocators (memory.h) */
+	LIMIT_LEAK,
+	LIMIT_ALLOCATIONS, /* of all processes */
+	LIMIT_RSS,
+	LIMIT_LOST
+};
 enum limit_result { LIMIT_HELD, LIMIT_BROKEN, LIMIT_ERROR };
 
 struct limit {
@@ -25,7 +34,7 @@ struct limit {
 	uint64_t allowed;	     /* calls, ns, bytes or events */
 	uint64_t unit_ns;	     /* LIMIT_TIME: unit of comparison and output */
 	uint64_t measured;
-	int64_t pid;	     /* LIMIT_ALLOC: process of the peak; 0: no memory events */
+	int64_t pid;	     /* limits of memory: process of the measured value; 0: it was not recorded */
 	uint32_t matches[2]; /* Python and C functions; each process counts separately */
 	bool of_python;	     /* the module is that of a Python function in the trace */
 	uint32_t open;	     /* number of their calls on the stack of the thread */
@@ -40,6 +49,8 @@ struct unrecorded {
 	bool filtered; /* by EVPROF_INCLUDE and similar settings */
 	bool calls;
 	bool c_calls;
+	bool malloc;   /* memory was recorded, but not malloc() and mmap() */
+	bool peak_rss; /* of a process */
 };
 
 /* One bit for each in the functions' masks. */

@@ -8,13 +8,15 @@
 #include <string.h>
 
 #include "replay/program_end.h"
+#include "replay/window.h"
 #include "util/grow.h"
 
-#define LIVE_LARGE UINT32_MAX /* the size is in live->large */
+#define SIZE_BITS 30
+#define LIVE_LARGE ((UINT32_C(1) << SIZE_BITS) - 1) /* the size is in live->large */
 
 /* --- blocks --- */
 
-static inline void change_sum(struct live *live, uint32_t number, uint64_t blocks, uint64_t bytes)
+static inline void change_sum(struct live *live, uint32_t number, unsigned source, uint64_t blocks, uint64_t bytes)
 {
 	struct live_sum *sum = &live->sums[number];
 
@@ -25,41 +27,106 @@ static inline void change_sum(struct live *live, uint32_t number, uint64_t block
 	}
 	sum->blocks += blocks;
 	sum->bytes += bytes;
+	live->sources[source] += bytes;
 	live->bytes += bytes;
 }
 
-static void block_gone(struct live *live, uint64_t address)
+static unsigned size_class(uint64_t size)
+{
+	return size ? 64 - (unsigned)__builtin_clzll(size) : 0;
+}
+
+static void allocation_was_temporary(struct live *live, uint32_t number, uint64_t size)
+{
+	live->sums[number].temporary++;
+	if (number)
+		live->sizes[size_class(size)].temporary++;
+}
+
+/* latest: address of the latest block of the thread that frees it; NULL: its free was not recorded. */
+static void block_gone(struct live *live, uint64_t address, uint64_t *latest)
 {
 	uint64_t block, size;
+	uint32_t number;
 
 	if (!address || !u64_map_take(&live->blocks, address, &block))
 		return;
-	size = (uint32_t)block;
+	size = block & LIVE_LARGE;
+	number = (uint32_t)(block >> 32);
 	if (size == LIVE_LARGE)
 		u64_map_take(&live->large, address, &size);
-	change_sum(live, (uint32_t)(block >> 32), -UINT64_C(1), -size);
+	change_sum(live, number, (uint32_t)block >> SIZE_BITS, -UINT64_C(1), -size);
+	if (!latest || *latest != address)
+		return;
+	allocation_was_temporary(live, number, size);
+	*latest = 0;
 }
 
-static int block_made(struct live *live, uint64_t address, uint64_t size, uint32_t number)
+/* A new maximum is the peak. */
+static void note_peak(struct live *live)
+{
+	if (live->bytes <= live->peak_bytes)
+		return;
+	live->peak_bytes = live->bytes;
+	live->peaks++;
+	memcpy(live->peak_sources, live->sources, sizeof(live->sources));
+}
+
+static int block_made(struct live *live, uint64_t address, uint64_t size, uint32_t number, unsigned source)
 {
 	uint64_t *block, *large;
 
-	block_gone(live, address); /* if the address is known, its free was not recorded */
+	block_gone(live, address, NULL); /* if the address is known, its free was not recorded */
 	block = u64_map_make(&live->blocks, address);
 	if (!block)
 		return -ENOMEM;
-	*block = (uint64_t)number << 32 | (size < LIVE_LARGE ? size : LIVE_LARGE);
+	*block = (uint64_t)number << 32 | source << SIZE_BITS | (size < LIVE_LARGE ? size : LIVE_LARGE);
 	if (size >= LIVE_LARGE) {
 		large = u64_map_make(&live->large, address);
 		if (!large)
 			return -ENOMEM;
 		*large = size;
 	}
-	change_sum(live, number, 1, size);
-	if (live->bytes > live->peak_bytes) {
-		live->peak_bytes = live->bytes;
-		live->peaks++;
-	}
+	change_sum(live, number, source, 1, size);
+	note_peak(live);
+	return 0;
+}
+
+/* --- mapped ranges --- */
+
+struct unmapping {
+	struct live *live;
+	uint64_t *latest; /* of the thread that unmaps; NULL: something else was mapped there */
+};
+
+static void range_gone(void *user, const struct mapped_range *gone, int more)
+{
+	struct unmapping *unmapping = user;
+	struct live *live = unmapping->live;
+	uint64_t size = gone->end - gone->begin;
+
+	change_sum(live, gone->owner, LIVE_MAPPED, (uint64_t)(int64_t)more, -size);
+	if (more >= 0 || !unmapping->latest || *unmapping->latest != gone->begin)
+		return;
+	allocation_was_temporary(live, gone->owner, size);
+	*unmapping->latest = 0;
+}
+
+static int unmap(struct live *live, const struct mapped_range *range, uint64_t *latest)
+{
+	struct unmapping unmapping = {live, latest};
+
+	return mapped_ranges_remove(&live->ranges, range->begin, range->end, range_gone, &unmapping);
+}
+
+static int range_made(struct live *live, const struct mapped_range *range)
+{
+	int error = mapped_ranges_add(&live->ranges, range);
+
+	if (error)
+		return error;
+	change_sum(live, range->owner, LIVE_MAPPED, 1, range->end - range->begin);
+	note_peak(live);
 	return 0;
 }
 
@@ -90,24 +157,107 @@ static uint32_t find_python(struct live *live, struct call_walk *walk)
 	return number;
 }
 
+/* The innermost Python function's place in the shown stack, and the line at which it is; UINT32_MAX: there is none. */
+static uint32_t find_place_of_line(const struct call_walk *walk, uint32_t *line)
+{
+	uint32_t place = walk->shown;
+
+	*line = 0;
+	while (place-- > 0) {
+		uint32_t known = place < walk->replay.depth ? walk->replay.frames[place].line : 0;
+
+		*line = *line ? *line : known; /* recorded while a C function was on top */
+		if (!(walk->frames[place].key & 1))
+			return place;
+	}
+	return UINT32_MAX;
+}
+
+/* The stack of that function at its line, with the C functions that it calls on top. 0 if memory ran out. */
+static uint32_t find_at_line(struct live *live, struct call_walk *walk, uint32_t place, uint32_t line)
+{
+	uint32_t plain = (uint32_t)walk->frames[place].user, function, number;
+	uint64_t *known = u64_map_make(&live->lines_known, (uint64_t)plain << 32 | line);
+
+	if (known && !*known) {
+		const struct stack_node *node = &live->stacks.at[plain];
+		uint32_t parent = node->parent;
+
+		function = stack_functions_find_line(live->functions, node->function, line);
+		*known = function == UINT32_MAX ? 0 : stacks_find(&live->stacks, parent, function);
+	}
+	number = known ? (uint32_t)*known : 0;
+	for (uint32_t i = place + 1; number && i < walk->shown; i++) {
+		function = stack_functions_find(live->functions, walk, walk->frames[i].key);
+		number = function == UINT32_MAX ? 0 : stacks_find(&live->stacks, number, function);
+	}
+	return number;
+}
+
+static const struct walk_frame *find_step(const struct call_walk *walk)
+{
+	for (uint32_t i = walk->shown; i-- > 0;)
+		if (walk->frames[i].task)
+			return &walk->frames[i];
+	return NULL;
+}
+
+/* The stack with the task that runs on top. 0 if memory ran out. */
+static uint32_t find_task(struct live *live, struct call_walk *walk, uint32_t number)
+{
+	const struct walk_frame *step = find_step(walk);
+	uint64_t *known;
+
+	if (!step)
+		return number;
+	known = u64_map_make(&live->tasks_known, ((uint64_t)walk->thread->number + 1) << 32 | step->task);
+	if (known && !*known) {
+		char *name = walk_task_name(walk, step);
+		uint32_t function = name ? stack_functions_find_name(live->functions, LIVE_TASK, name) : UINT32_MAX;
+
+		free(name);
+		*known = (uint64_t)function + 1;
+	}
+	return known && *known <= UINT32_MAX ? stacks_find(&live->stacks, number, (uint32_t)*known - 1) : 0;
+}
+
+/* Counts an allocation whose stack is not known. */
+static void note_missing(struct live *live, const struct call_walk *walk)
+{
+	const struct replay *replay = &walk->replay;
+	bool empty = !replay->depth && !replay->hidden_base;
+
+	if ((empty && (replay->base_unknown || !live->knows_calls)) ||
+	    (live->functions->has_native_stacks && !replay->native_frame))
+		live->missing_stacks++;
+}
+
 /* The stack of the current allocation, with its native frames on top. 0 after walk_fail() if memory ran out. */
 static uint32_t find_stack(struct live *live, struct call_walk *walk)
 {
-	uint32_t number = find_python(live, walk);
+	uint32_t number = find_python(live, walk), line, place = UINT32_MAX;
 
+	note_missing(live, walk);
 	stack_functions_note(live->functions, walk->replay.native_frame);
+	if (live->lines)
+		place = find_place_of_line(walk, &line);
+	if (number && place != UINT32_MAX && line)
+		number = find_at_line(live, walk, place, line);
+	if (number && walk->replay.native_frame)
+		number = stacks_find_with_native_frames(&live->stacks, live->functions, walk, number);
+	if (number && live->tasks)
+		number = find_task(live, walk, number);
 	if (!number)
 		walk_fail(walk, -ENOMEM);
-	else if (walk->replay.native_frame)
-		number = stacks_find_with_native_frames(&live->stacks, live->functions, walk, number);
 	if (reserve_sums(live) < 0)
 		walk_fail(walk, -ENOMEM);
 	return number;
 }
 
-/* Records what each stack holds at the end of the program. Later stacks hold nothing at that time. */
+/* Records what each stack holds at the end, and replaces what was recorded before. Later stacks hold nothing then. */
 static int snapshot_end(struct live *live)
 {
+	free(live->end);
 	live->end_ticks = UINT64_MAX;
 	live->end = calloc((size_t)live->sum_count + 1, sizeof(*live->end));
 	if (!live->end)
@@ -115,44 +265,123 @@ static int snapshot_end(struct live *live)
 	live->end_count = live->sum_count;
 	for (uint32_t i = 0; i < live->end_count; i++)
 		live->end[i] = (struct live_held){live->sums[i].blocks, live->sums[i].bytes};
+	memcpy(live->end_sources, live->sources, sizeof(live->sources));
 	return 0;
 }
 
-static int make_block(struct live *live, struct call_walk *walk, uint64_t address, uint64_t size)
+/* The stack of an allocation that succeeded, which is counted. 0: its thread is not shown, or after walk_fail(). */
+static uint32_t count_allocation(struct live *live, struct call_walk *walk, uint64_t size)
 {
 	uint32_t number = filter_thread(walk->filter, walk->thread) ? find_stack(live, walk) : 0;
-	uint64_t peaks = live->peaks;
-	int error = walk->error ? walk->error : block_made(live, address, size, number);
 
-	if (error)
-		return error;
+	if (walk->error)
+		return 0;
 	live->sums[number].made.blocks++;
 	live->sums[number].made.bytes += size;
-	if (live->peaks != peaks)
-		live->peak_ns = walk->now_ns;
-	return 0;
+	if (number) {
+		struct live_size *sizes = &live->sizes[size_class(size)];
+
+		sizes->allocations++;
+		sizes->bytes += size;
+	}
+	return number;
+}
+
+static int make_block(struct live *live, struct call_walk *walk, uint64_t address, uint64_t size, unsigned domain)
+{
+	uint32_t number = count_allocation(live, walk, size);
+
+	return walk->error
+		   ? walk->error
+		   : block_made(live, address, size, number, domain == WIRE_DOMAIN_NATIVE ? LIVE_MALLOC : LIVE_PYTHON);
+}
+
+/* An allocation, where none is counted: its address is another block's no more. */
+static void pass_block(struct live *live, struct call_walk *walk, uint64_t address)
+{
+	walk->replay.native_frame = 0;
+	block_gone(live, address, NULL);
+}
+
+static int take_block(struct live *live, struct call_walk *walk, uint32_t head, const uint64_t *extra)
+{
+	uint64_t address = wire_memory_address(extra[0]), *latest = &live->latest[walk->thread->number];
+	unsigned kind = wire_head_kind(head);
+	int error = 0;
+
+	if (kind == WIRE_FREE) {
+		block_gone(live, address, latest);
+		return 0;
+	}
+	if (!address)
+		return 0;
+	if (kind == WIRE_REALLOC)
+		block_gone(live, wire_memory_address(extra[1]), latest);
+	if (live->inside)
+		error = make_block(live, walk, address, wire_memory_size(head, extra[0]), wire_memory_domain(head));
+	else
+		pass_block(live, walk, address);
+	*latest = address;
+	return error;
+}
+
+static int take_mapping(struct live *live, struct call_walk *walk, uint32_t head, const uint64_t *extra)
+{
+	struct mapped_range range = mapped_range_of(head, extra);
+	uint64_t *latest = &live->latest[walk->thread->number];
+	bool maps = wire_head_kind(head) == WIRE_MMAP;
+	int error = range.begin < range.end ? unmap(live, &range, maps ? NULL : latest) : 0;
+
+	if (error || !maps || range.begin == range.end)
+		return error;
+	if (live->inside && !(head >> WIRE_VALUE_SHIFT)) {
+		range.owner = count_allocation(live, walk, range.end - range.begin);
+		error = walk->error ? walk->error : range_made(live, &range);
+	}
+	*latest = range.begin;
+	return error;
+}
+
+/* A mark that is both ends first. */
+static int take_mark(struct live *live, struct call_walk *walk, uint32_t head, const uint64_t *extra)
+{
+	uint64_t id = wire_number(head, extra);
+	unsigned what = id < walk->process->marks.count ? live->marks[id] : 0;
+	int error = 0;
+
+	if (what & WINDOW_MARK_ENDS && live->inside) {
+		live->inside = false;
+		live->marked_ns = walk->now_ns;
+		error = snapshot_end(live);
+	}
+	if (what & WINDOW_MARK_BEGINS)
+		live->inside = true;
+	return error;
 }
 
 static void live_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
 	struct live *live = owner;
 	unsigned kind = wire_head_kind(head);
-	uint64_t address;
+	bool block = wire_is_memory(kind), mapping = kind == WIRE_MMAP || kind == WIRE_MUNMAP;
+	uint64_t peaks = live->peaks;
 	int error = 0;
 
 	live->missing |= kind == WIRE_GAP || kind == WIRE_PAUSE;
-	if (!wire_is_memory(kind))
+	if (kind == WIRE_MARK && live->marks)
+		error = take_mark(live, walk, head, extra);
+	else if (!block && !mapping)
 		return;
-	if (__builtin_expect(walk->replay.now >= live->end_ticks, 0))
+	else if (__builtin_expect(walk->replay.now >= live->end_ticks, 0))
 		error = snapshot_end(live);
-	address = wire_memory_address(extra[0]);
-	if (kind == WIRE_FREE)
-		block_gone(live, address);
-	if (kind == WIRE_REALLOC && address)
-		block_gone(live, wire_memory_address(extra[1]));
-	if (!error && kind != WIRE_FREE && address)
-		error = make_block(live, walk, address, wire_memory_size(head, extra[0]));
-	if (live->watch)
+	live->any |= block || mapping;
+	if (!error && block)
+		error = take_block(live, walk, head, extra);
+	else if (!error && mapping)
+		error = take_mapping(live, walk, head, extra);
+	if (live->peaks != peaks)
+		live->peak_ns = walk->now_ns;
+	if (live->watch && kind != WIRE_MARK)
 		live->watch(live->watcher, walk->now_ns, live->bytes);
 	if (error)
 		walk_fail(walk, error);
@@ -207,6 +436,12 @@ static int live_read(struct live *live, const struct call_walk *walk, const stru
 	int error = reserve_sums(live);
 
 	live->functions = functions;
+	live->knows_calls = trace_process_records(walk->process, "call");
+	live->inside = !live->marks;
+	live->marked_ns = PROGRAM_END_NONE;
+	live->latest = calloc((size_t)walk->trace->thread_count + 1, sizeof(*live->latest));
+	if (!live->latest)
+		error = -ENOMEM;
 	if (!error)
 		error = walk_together(walk->trace, walk->process, filter, progress, &visitor, live);
 	return error ? error : list_by_thread(live, walk->trace);
@@ -241,7 +476,10 @@ int live_find_both(struct live *live, const struct call_walk *walk, struct stack
 		live->end_ticks = trace_ticks(walk->process, walk->trace->start_ns + *end_ns);
 	live->watch = watch;
 	live->watcher = watcher;
-	return live_read(live, walk, walk->filter, functions, progress);
+	error = live_read(live, walk, walk->filter, functions, progress);
+	if (live->marks && live->marked_ns != PROGRAM_END_NONE)
+		*end_ns = live->marked_ns;
+	return error;
 }
 
 static struct live_held held_at_peak(const struct live *live, const struct live_sum *sum)
@@ -255,7 +493,11 @@ struct live_weights live_weigh(const struct live *live, uint32_t number)
 {
 	const struct live_sum *sum = &live->sums[number];
 	struct live_weights weights = {
-	    .made = sum->made, .end = {sum->blocks, sum->bytes}, .peak = held_at_peak(live, sum)};
+	    .made = sum->made,
+	    .end = {sum->blocks, sum->bytes},
+	    .peak = held_at_peak(live, sum),
+	    .temporary = sum->temporary,
+	};
 
 	if (live->end)
 		weights.end = number < live->end_count ? live->end[number] : (struct live_held){0};
@@ -285,6 +527,8 @@ int live_put(struct live *live, const struct trace_thread *thread, enum live_mom
 
 		if (moment == LIVE_PEAK)
 			held = held_at_peak(live, sum);
+		else if (moment == LIVE_TEMPORARY)
+			held = (struct live_held){.blocks = sum->temporary};
 		if (find_place(live, stacks, number) < 0)
 			return -ENOMEM;
 		node = &stacks->at[live->place[number]];
@@ -296,10 +540,13 @@ int live_put(struct live *live, const struct trace_thread *thread, enum live_mom
 
 void live_forget(struct live *live)
 {
-	bool missing = live->missing;
+	const struct live before = *live;
 
 	live_done(live);
-	live->missing = missing;
+	live->missing = before.missing;
+	live->lines = before.lines;
+	live->tasks = before.tasks;
+	live->marks = before.marks;
 }
 
 void live_done(struct live *live)
@@ -307,6 +554,10 @@ void live_done(struct live *live)
 	stacks_done(&live->stacks);
 	u64_map_done(&live->blocks);
 	u64_map_done(&live->large);
+	mapped_ranges_done(&live->ranges);
+	u64_map_done(&live->lines_known);
+	u64_map_done(&live->tasks_known);
+	free(live->latest);
 	free(live->sums);
 	free(live->end);
 	free(live->first);

@@ -1,12 +1,16 @@
 /*
  * live.h - the live blocks of a process by allocating stack: at the end, and at the peak.
  *
- * Used by stack_counts.c for the exporters that weigh stacks by memory, and by html/memory.c. Reads all threads of a
- * process once, in order of time, because any thread may free the blocks of another.
+ * Used by stack_counts.c for the exporters that weigh stacks by memory, by html/memory.c, and by memory.c for evprof
+ * memory and check. Reads all threads of a process once, in order of time, because any thread may free the blocks of
+ * another.
  *
  *   live      allocated in the time range and not freed in it. A successful realloc frees the old block and makes a
  *             new one; a failed allocation or realloc changes nothing. Blocks from before the range are unknown: a
  *             free of one counts nothing, a realloc of one makes a block
+ *   mapped    a range of mmap() without a file is a block; each part that munmap() leaves of it is one. The kernel and
+ *             the program may map over a range, which ends it there. Mappings of files are no memory of the program's
+ *   temporary an allocation whose block its thread frees, or moves by realloc, before it allocates again (as in memray)
  *   process   each has its own blocks. A forked child begins with none: inherited blocks are the parent's
  *   end       the end of the time range; if none is set, the end of the program (replay/program_end.h), or else the
  *             end of the trace
@@ -15,7 +19,7 @@
  *             its address is used again
  *
  * Memory grows with the number of live blocks (32 to 64 bytes each, at their maximum) and of different stacks of the
- * process (170 to 320 bytes each), not with the length of the trace.
+ * process (190 to 360 bytes each), not with the length of the trace.
  */
 #ifndef EVPROF_TOOLS_ANALYSIS_LIVE_H
 #define EVPROF_TOOLS_ANALYSIS_LIVE_H
@@ -23,13 +27,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/mapped_ranges.h"
 #include "analysis/stacks.h"
 #include "replay/call_walk.h"
 #include "util/progress.h"
 #include "util/u64_map.h"
 
-/* The moment at which live blocks are counted. */
-enum live_moment { LIVE_NONE, LIVE_END, LIVE_PEAK };
+/* The moment at which live blocks are counted; or temporary allocations, wherever. */
+enum live_moment { LIVE_NONE, LIVE_END, LIVE_PEAK, LIVE_TEMPORARY };
+
+/* What allocated a block: Python's allocators, malloc() and its kin, mmap(). */
+enum live_source { LIVE_PYTHON, LIVE_MALLOC, LIVE_MAPPED, LIVE_SOURCES };
+
+#define LIVE_TASK "~task" /* what stands for a file in the functions that stand for tasks */
+
+#define LIVE_SIZES 65 /* by the number of bits of the size: [n] has sizes from 2^(n-1) to 2^n - 1, [0] size 0 */
+
+struct live_size {
+	uint64_t allocations;
+	uint64_t bytes;
+	uint64_t temporary; /* allocations */
+};
 
 struct live_held {
 	uint64_t blocks;
@@ -41,6 +59,7 @@ struct live_weights {
 	struct live_held made; /* all allocations, freed or not */
 	struct live_held end;
 	struct live_held peak;
+	uint64_t temporary; /* allocations */
 };
 
 /*
@@ -52,6 +71,7 @@ struct live_weights {
  */
 struct live_sum {
 	struct live_held made; /* all allocations, freed or not */
+	uint64_t temporary;
 	uint64_t blocks;
 	uint64_t bytes;
 	uint64_t peak_blocks;
@@ -62,14 +82,32 @@ struct live_sum {
 /* Called with the live bytes after each memory event, at ns since the start of the trace. */
 typedef void live_watch(void *owner, int64_t ns, uint64_t bytes);
 
-/* All zeros: nothing was read yet. */
+/* All zeros but what the owner sets: nothing was read yet. */
 struct live {
+	/* Of the owner, before it reads. */
+	bool lines;	      /* the innermost Python function of a stack is one at its line, where that is recorded */
+	bool tasks;	      /* the task that runs is on top of each stack */
+	const uint8_t *marks; /* by mark id (replay/window.h): count allocations between them only; NULL: all */
+
 	struct stacks stacks;  /* below the root, one node for each thread, whose function is the thread's number */
 	struct live_sum *sums; /* by stack number; [0] is for threads that are not shown */
 	uint32_t sum_count;
-	struct u64_map blocks; /* address: stack number << 32 | size, or LIVE_LARGE */
-	struct u64_map large;  /* address: size */
-	uint64_t bytes;	       /* of all live blocks */
+	struct u64_map blocks;	     /* address: stack number << 32 | source << 30 | size, or LIVE_LARGE */
+	struct u64_map large;	     /* address: size */
+	struct mapped_ranges ranges; /* their owners are stack numbers */
+	struct u64_map lines_known;  /* stack number << 32 | line: the stack with its innermost function at the line */
+	struct u64_map tasks_known;  /* thread << 32 | task: function number + 1 */
+	uint64_t *latest;	     /* by thread: address of its latest block, until it is freed */
+	struct live_size sizes[LIVE_SIZES]; /* of the shown threads */
+	bool any;			    /* a memory event was read */
+	uint64_t missing_stacks;	    /* allocations of the shown threads whose stack is not known */
+	bool knows_calls;		    /* an empty stack means that no function runs */
+	bool inside;			    /* between two marks, or there are none: allocations count */
+	uint64_t sources[LIVE_SOURCES];	    /* bytes of live blocks; at the peak; at the end, if that is set */
+	uint64_t peak_sources[LIVE_SOURCES];
+	uint64_t end_sources[LIVE_SOURCES];
+	int64_t marked_ns; /* time of the last end mark, which is the end then; PROGRAM_END_NONE: none so far */
+	uint64_t bytes;	   /* of all live blocks */
 	uint64_t peak_bytes;
 	uint64_t peaks;	 /* number of times that bytes reached a new maximum */
 	int64_t peak_ns; /* time of the peak; undefined if there was no block */
@@ -94,14 +132,15 @@ int live_find(struct live *live, const struct call_walk *walk, enum live_moment 
 	      struct stack_functions *functions, struct progress *progress);
 /*
  * Reads the process once for both moments, for live_weigh(). Sets *end_ns to the end of the program, or to
- * PROGRAM_END_NONE (replay/program_end.h) if it is unknown or after the time range.
+ * PROGRAM_END_NONE (replay/program_end.h) if it is unknown or after the time range. With marks the end is the last end
+ * mark.
  */
 int live_find_both(struct live *live, const struct call_walk *walk, struct stack_functions *functions,
 		   struct progress *progress, live_watch *watch, void *watcher, int64_t *end_ns);
 struct live_weights live_weigh(const struct live *live, uint32_t number);
 /* Adds the live blocks of a thread's stacks to live_blocks and live_bytes of its tree. Returns 0 or -ENOMEM. */
 int live_put(struct live *live, const struct trace_thread *thread, enum live_moment moment, struct stacks *stacks);
-/* Call it before the next process. */
+/* Call it before the next process. What the owner has set stays. */
 void live_forget(struct live *live);
 void live_done(struct live *live);
 

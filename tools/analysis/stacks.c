@@ -159,7 +159,7 @@ static uint32_t find_native_function(struct stack_functions *functions, const st
 
 #define LINE_OF_SAMPLE (1u << 31) /* keeps a function at a line distinct from one that begins there */
 
-static uint32_t find_at_line(struct stack_functions *functions, uint32_t function, uint32_t line)
+uint32_t stack_functions_find_line(struct stack_functions *functions, uint32_t function, uint32_t line)
 {
 	const struct label *whole = &functions->labels.at[function];
 	struct label label = {.file = whole->file, .name = whole->name, .line = line | LINE_OF_SAMPLE};
@@ -170,7 +170,18 @@ static uint32_t find_at_line(struct stack_functions *functions, uint32_t functio
 		return number;
 	at_line = functions->at[function];
 	at_line.line = line;
+	at_line.whole = function + 1;
 	return add_function(functions, number, strdup(at_line.name), at_line);
+}
+
+uint32_t stack_functions_find_name(struct stack_functions *functions, const char *kind, const char *name)
+{
+	struct label label = {.file = text_of(kind), .name = text_of(name), .line = NATIVE_LINE};
+	uint32_t number = labels_add(&functions->labels, &label);
+
+	if (number == UINT32_MAX || number < functions->count)
+		return number;
+	return add_function(functions, number, strdup(name), (struct stack_function){.is_c = true});
 }
 
 uint32_t stack_functions_at_line(struct stack_functions *functions, struct call_walk *walk, uint32_t head)
@@ -181,7 +192,7 @@ uint32_t stack_functions_at_line(struct stack_functions *functions, struct call_
 		return UINT32_MAX;
 	number = stack_functions_find(functions, walk, walk->frames[walk->shown - 1].key);
 	if (number != UINT32_MAX)
-		number = find_at_line(functions, number, wire_head_arg(head));
+		number = stack_functions_find_line(functions, number, wire_head_arg(head));
 	if (number == UINT32_MAX)
 		walk_fail(walk, -ENOMEM);
 	return number;

@@ -63,6 +63,7 @@ struct stack_function {
 	struct text file; /* "~" for C functions; owned by the labels */
 	uint32_t line;	  /* 0: none */
 	uint32_t begins;  /* first line of the function; differs from `line` for a function at the line of a sample */
+	uint32_t whole;	  /* of a function at a line, the number + 1 of the whole function; 0: it is whole */
 	bool is_c;	  /* a C function, or a function of a native frame */
 	/* For native frames: the base name of the program or library, and the source file; empty for all others. */
 	struct text library;
@@ -102,6 +103,10 @@ static inline void stack_functions_note(struct stack_functions *functions, uint3
 int stack_functions_process(struct stack_functions *functions, const struct call_walk *walk);
 /* The number of a function, from 0; a new one equals the previous count. UINT32_MAX if memory ran out. */
 uint32_t stack_functions_find(struct stack_functions *functions, const struct call_walk *walk, uint32_t key);
+/* The number of a function at a line; a new one equals the previous count. UINT32_MAX if memory ran out. */
+uint32_t stack_functions_find_line(struct stack_functions *functions, uint32_t function, uint32_t line);
+/* The number of something that is no function, by its kind ("~task") and name. UINT32_MAX if memory ran out. */
+uint32_t stack_functions_find_name(struct stack_functions *functions, const char *kind, const char *name);
 /* The functions of one frame of a native stack, outermost first. NULL if memory ran out. */
 const struct native_functions *stack_functions_of_frame(struct stack_functions *functions,
 							const struct trace_process *process, uint32_t frame);

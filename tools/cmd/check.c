@@ -32,6 +32,11 @@ static const char help_text[] =
     "      --max-calls TOTAL=N, --max-time TOTAL=SECONDS\n"
     "                        the same for all functions, as evprof report adds them up\n"
     "      --max-alloc BYTES the most that Python's heap held in any process; 5000000, 512K, 64M, 1G\n"
+    "      --max-heap BYTES  the most that was alive in any process, of Python's allocators, malloc and mmap\n"
+    "      --max-leak BYTES  what of that was alive when the program ended\n"
+    "      --max-allocations N\n"
+    "                        allocations in all processes\n"
+    "      --max-rss BYTES   the most of any process that was resident, as the kernel counts it\n"
     "      --max-lost N      events that were not recorded\n"
     "      --junit FILE      write the results as JUnit XML, too\n"
     "      --process PID, --thread TID, --from T, --to T\n"
@@ -42,6 +47,7 @@ static const char help_text[] =
     "error, unless it is =0. So is a limit that holds although the trace cannot show it: sampled, stopped for a while\n"
     "(evprof_stop), without the function's events, with functions left out or events lost (--max-lost accepts "
     "losses).\n"
+    "A limit of memory that was not recorded is one, too.\n"
     "Exit status: 0 if all limits hold; 1 if one does not; 2 for errors, and if limits hold in an incomplete trace.\n";
 
 /* --- limits --- */
@@ -74,6 +80,9 @@ static bool parse_allowed(struct limit *limit, const char *text)
 		return cli_misused("check", "%s wants seconds such as 0.5 or 20ms, not \"%s\"",
 				   limit_options[limit->kind], text);
 	case LIMIT_ALLOC:
+	case LIMIT_HEAP:
+	case LIMIT_LEAK:
+	case LIMIT_RSS:
 		if (parse_amount(text, &limit->allowed, 9e18, units_bytes))
 			return true;
 		return cli_misused("check", "%s wants bytes such as 5000000 or 64M, not \"%s\"",
@@ -111,7 +120,7 @@ static bool add_limit(void *check, size_t kind, const char *text)
 		return cli_misused("check", "at most %d limits at a time", LIMITS_MAX);
 	*limit = (struct limit){.kind = (enum limit_kind)kind, .given = text};
 	limits->count++;
-	if (kind == LIMIT_ALLOC || kind == LIMIT_LOST)
+	if (kind != LIMIT_CALLS && kind != LIMIT_TIME)
 		return parse_allowed(limit, text);
 	equals = strrchr(text, '=');
 	if (!equals)
@@ -166,6 +175,10 @@ static const struct verb_option options_known[] = {
     {"max-calls", 0, required_argument, add_limit, LIMIT_CALLS},
     {"max-time", 0, required_argument, add_limit, LIMIT_TIME},
     {"max-alloc", 0, required_argument, add_limit, LIMIT_ALLOC},
+    {"max-heap", 0, required_argument, add_limit, LIMIT_HEAP},
+    {"max-leak", 0, required_argument, add_limit, LIMIT_LEAK},
+    {"max-allocations", 0, required_argument, add_limit, LIMIT_ALLOCATIONS},
+    {"max-rss", 0, required_argument, add_limit, LIMIT_RSS},
     {"max-lost", 0, required_argument, add_limit, LIMIT_LOST},
     {"junit", 0, required_argument, NULL, offsetof(struct check, junit)},
     VERB_FILTER_OPTION("process", FILTER_PROCESS),

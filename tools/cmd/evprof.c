@@ -14,6 +14,7 @@ const struct verb verbs[] = {
     {"run", cmd_run, "run a program and record what Python does in it"},
     {"report", cmd_report, "the table of cProfile: calls and times by function"},
     {"tree", cmd_tree, "who called whom, with times, as an indented text"},
+    {"memory", cmd_memory, "what was alive at the peak and at the end, and who allocated it"},
     {"info", cmd_info, "the contents of a trace: processes, threads, events, losses"},
     {"dump", cmd_dump, "every event, one a line"},
     {"export", cmd_export, "write a trace in a format of other tools"},

@@ -429,7 +429,7 @@ static int chrome_process_end(void *owner, struct call_walk *walk)
 	spans_done(&chrome->spans);
 	if (!chrome->memory)
 		return 0;
-	return heap_curve(walk->trace, walk->process, walk->filter, HEAP_SAMPLE_NS, sample_heap, chrome);
+	return heap_curve(walk->trace, walk->process, walk->filter, false, HEAP_SAMPLE_NS, sample_heap, chrome);
 }
 
 int export_chrome(const struct export *export, struct output *output, struct progress *progress)

@@ -25,9 +25,9 @@
 #include "analysis/stacks.h"
 #include "util/grow.h"
 
-enum weight { WEIGHT_TIME, WEIGHT_BYTES, WEIGHT_ALLOCATIONS, WEIGHT_LIVE, WEIGHT_PEAK };
+enum weight { WEIGHT_TIME, WEIGHT_BYTES, WEIGHT_ALLOCATIONS, WEIGHT_LIVE, WEIGHT_PEAK, WEIGHT_TEMPORARY };
 
-static const char *const weight_names[] = {"time", "bytes", "allocations", "live", "peak"};
+static const char *const weight_names[] = {"time", "bytes", "allocations", "live", "peak", "temporary"};
 
 #define MAX_STACK 1024 /* slightly above Python's own recursion limit */
 
@@ -101,6 +101,8 @@ static uint64_t weight_of(const struct folded *folded, const struct stack_node *
 	case WEIGHT_LIVE:
 	case WEIGHT_PEAK:
 		return node->live_bytes;
+	case WEIGHT_TEMPORARY:
+		return node->live_blocks;
 	default:
 		return node->own_ns;
 	}
@@ -218,15 +220,17 @@ static bool take_weight(struct export *export, const char *value)
 			export->by_order = i >= WEIGHT_LIVE;
 			return true;
 		}
-	fprintf(stderr, "evprof export: --weight wants time, bytes, allocations, live or peak, not \"%s\"\n", value);
+	fprintf(stderr, "evprof export: --weight wants time, bytes, allocations, live, peak or temporary, not \"%s\"\n",
+		value);
 	return false;
 }
 
 const struct export_option export_folded_options[] = {
-    {"weight", "time|bytes|allocations|live|peak",
+    {"weight", "time|bytes|allocations|live|peak|temporary",
      "                            the weight of a stack: its time; its allocations, in bytes or blocks; its bytes\n"
-     "                            still allocated at the end; its bytes at the peak. All but time have native\n"
-     "                            functions on top where they were recorded (EVPROF_NATIVE)\n",
+     "                            still allocated at the end; its bytes at the peak; its temporary allocations.\n"
+     "                            All but time have native functions on top where they were recorded\n"
+     "                            (EVPROF_NATIVE)\n",
      take_weight, 0},
     {"max-stack", "N",
      "                            stacks of more than N functions (1024) are cut: one line for each stack of N, with\n"
@@ -247,7 +251,9 @@ int export_folded(const struct export *export, struct output *output, struct pro
 	if (error)
 		return error;
 	if (visitor.only_live)
-		visitor.live = folded.weight == WEIGHT_PEAK ? LIVE_PEAK : LIVE_END;
+		visitor.live = folded.weight == WEIGHT_PEAK	   ? LIVE_PEAK
+			       : folded.weight == WEIGHT_TEMPORARY ? LIVE_TEMPORARY
+								   : LIVE_END;
 	error = file_names_find(&folded.files, export->trace, export->filter);
 	if (!error)
 		error = stacks_visit(export->trace, export->filter, progress, &folded.functions, &visitor, &folded);

@@ -739,7 +739,7 @@ static int perfetto_process_end(void *owner, struct call_walk *walk)
 	    perfetto_uuid(&perfetto->writer, KIND_PROCESS, number), "Python heap", UNIT_BYTES);
 	if (error)
 		return error;
-	return heap_curve(walk->trace, walk->process, walk->filter, HEAP_SAMPLE_NS, sample_heap, perfetto);
+	return heap_curve(walk->trace, walk->process, walk->filter, false, HEAP_SAMPLE_NS, sample_heap, perfetto);
 }
 
 int export_perfetto(const struct export *export, struct output *output, struct progress *progress)

@@ -42,10 +42,7 @@ int window_of_times(struct window *window, const struct trace *trace, const stru
 	return error;
 }
 
-enum { MARK_BEGINS = 1, MARK_ENDS = 2 };
-
-/* What the marks of the process do, by mark id. NULL: no memory. */
-static uint8_t *marks_named(const struct trace_process *process, const char *begin, const char *end)
+uint8_t *window_marks_named(const struct trace_process *process, const char *begin, const char *end)
 {
 	uint8_t *named = calloc(process->marks.count + 1, sizeof(*named));
 	uint32_t id;
@@ -54,9 +51,9 @@ static uint8_t *marks_named(const struct trace_process *process, const char *beg
 		struct text name = process->marks.at[id] ? trace_string(process->marks.at[id], 1) : (struct text){0};
 
 		if (process->marks.at[id] && text_same(name, text_of(begin)))
-			named[id] |= MARK_BEGINS;
+			named[id] |= WINDOW_MARK_BEGINS;
 		if (process->marks.at[id] && text_same(name, text_of(end)))
-			named[id] |= MARK_ENDS;
+			named[id] |= WINDOW_MARK_ENDS;
 	}
 	return named;
 }
@@ -79,10 +76,10 @@ static int search_chunk(struct window *window, const struct trace_events *events
 		extra += wire_extra_words(head);
 		/* A mark that is both begin and end ends the open window first, then begins a new one. */
 		edge->begins = false;
-		if (id < count && named[id] & MARK_ENDS)
+		if (id < count && named[id] & WINDOW_MARK_ENDS)
 			error = add_edge(window, edge);
 		edge->begins = true;
-		if (id < count && named[id] & MARK_BEGINS && !error)
+		if (id < count && named[id] & WINDOW_MARK_BEGINS && !error)
 			error = add_edge(window, edge);
 		edge->mark += kind == WIRE_MARK;
 	}
@@ -141,7 +138,7 @@ static void keep_alternating(struct window *window)
 int window_of_marks(struct window *window, struct trace *trace, const struct trace_process *process, const char *begin,
 		    const char *end)
 {
-	uint8_t *named = marks_named(process, begin, end);
+	uint8_t *named = window_marks_named(process, begin, end);
 	int error = named ? 0 : -ENOMEM;
 
 	*window = (struct window){0};

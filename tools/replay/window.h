@@ -35,4 +35,9 @@ int window_of_marks(struct window *window, struct trace *trace, const struct tra
 		    const char *end);
 void window_done(struct window *window);
 
+enum { WINDOW_MARK_BEGINS = 1, WINDOW_MARK_ENDS = 2 };
+
+/* What the marks of the process with these names do, by mark id. The caller frees it. NULL: no memory. */
+uint8_t *window_marks_named(const struct trace_process *process, const char *begin, const char *end);
+
 #endif

@@ -9,7 +9,7 @@
 
 #include "report/print.h"
 
-static void put_text(struct output *output, struct text text)
+void report_csv_text(struct output *output, struct text text)
 {
 	output_char(output, '"');
 	while (text.length) {
@@ -27,12 +27,12 @@ static void put_text(struct output *output, struct text text)
 static void put_label(struct output *output, const struct report_style *style, const struct label *label)
 {
 	if (style->by == REPORT_BY_MODULE) {
-		put_text(output, report_module(label));
+		report_csv_text(output, report_module(label));
 		return;
 	}
-	put_text(output, label->file);
+	report_csv_text(output, label->file);
 	output_format(output, "%u,", label->line);
-	put_text(output, label->name);
+	report_csv_text(output, label->name);
 }
 
 static void put_times(struct output *output, const struct profile_times *times)
@@ -45,12 +45,12 @@ static void put_owner(struct output *output, const struct report_table *table)
 {
 	if (!table->process)
 		return;
-	put_text(output, text_of(table->trace->path));
+	report_csv_text(output, text_of(table->trace->path));
 	output_format(output, "%lld,", (long long)table->process->pid);
 	if (!table->thread)
 		return;
 	output_format(output, "%u,", table->thread->tid);
-	put_text(output, text_of(table->thread->name ? table->thread->name : ""));
+	report_csv_text(output, text_of(table->thread->name ? table->thread->name : ""));
 }
 
 static void put_calls(struct output *output, const struct report_style *style, const struct report_table *table,

@@ -9,13 +9,27 @@
 #include "util/output.h"
 
 const char *const limit_options[] = {
-    [LIMIT_CALLS] = "--max-calls",
-    [LIMIT_TIME] = "--max-time",
-    [LIMIT_ALLOC] = "--max-alloc",
-    [LIMIT_LOST] = "--max-lost",
+    [LIMIT_CALLS] = "--max-calls", [LIMIT_TIME] = "--max-time", [LIMIT_ALLOC] = "--max-alloc",
+    [LIMIT_HEAP] = "--max-heap",   [LIMIT_LEAK] = "--max-leak", [LIMIT_ALLOCATIONS] = "--max-allocations",
+    [LIMIT_RSS] = "--max-rss",	   [LIMIT_LOST] = "--max-lost",
 };
 
 #define DESCRIPTION_BYTES 512
+
+/* What the bytes of a limit are, behind the numbers. */
+static const char *bytes_of(enum limit_kind kind)
+{
+	switch (kind) {
+	case LIMIT_ALLOC:
+		return ", from Python's allocators; memory that libraries (numpy) take from malloc is not counted";
+	case LIMIT_LEAK:
+		return ", alive at the end";
+	case LIMIT_RSS:
+		return ", resident, with evprof's own";
+	default:
+		return ", alive at the peak";
+	}
+}
 
 static void describe_measure(const struct limit *limit, char *text, size_t size)
 {
@@ -26,11 +40,11 @@ static void describe_measure(const struct limit *limit, char *text, size_t size)
 	else if (limit->kind == LIMIT_TIME)
 		snprintf(text, size, "%.*f s, at most %.*f s", limit->allowed ? digits : 9,
 			 (double)limit->measured / 1e9, limit->allowed ? digits : 9, (double)limit->allowed / 1e9);
-	else if (limit->kind == LIMIT_ALLOC)
-		snprintf(text, size,
-			 "%" PRIu64 " bytes in process %" PRId64 ", at most %" PRIu64
-			 ", from Python's allocators; memory that libraries (numpy) take from malloc is not counted",
-			 limit->measured, limit->pid, limit->allowed);
+	else if (limit->kind == LIMIT_ALLOCATIONS)
+		snprintf(text, size, "%" PRIu64 " allocations, at most %" PRIu64, limit->measured, limit->allowed);
+	else if (limit->kind != LIMIT_LOST)
+		snprintf(text, size, "%" PRIu64 " bytes in process %" PRId64 ", at most %" PRIu64 "%s", limit->measured,
+			 limit->pid, limit->allowed, bytes_of(limit->kind));
 	else
 		snprintf(text, size, "%" PRIu64 " events lost, at most %" PRIu64, limit->measured, limit->allowed);
 }

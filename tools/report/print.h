@@ -71,6 +71,9 @@ void report_print_losses(struct output *output, const struct report_table *table
 /* a line about rows that are not shown. */
 void report_print_cut(struct output *output, const struct report_table *table);
 
+/* A text as a cell of comma-separated values, and a comma (csv.c). */
+void report_csv_text(struct output *output, struct text text);
+
 static inline double report_seconds(uint64_t ns)
 {
 	return (double)ns / 1e9;
