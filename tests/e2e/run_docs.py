@@ -28,7 +28,7 @@ SECONDS_PER_COMMAND = 60
 END = "-- end of a command --"
 SUMMARY = "evprof:   "
 
-NUMBER = r"(?:(?<!\S)[+-])?\d[\d.,:/%x]*(?:\s?(?:[numkMGT]?i?[sB]|%|bytes)\b)?"
+NUMBER = r"(?:(?<!\S)[+-])?\d[\d.,:/%x]*(?:\s?(?:[numkKMGT]?i?[sB]|%|bytes)\b)?"
 TOKEN = re.compile(r"(?P<white>\s+)|(?P<number>%s)|(?P<bar>[#=█▏▎▍▌▋▊▉-]{2,})" % NUMBER)
 
 

@@ -339,7 +339,8 @@ Test(live, unknown_weights_name_the_known_ones)
 	ran = tools_verb_run(cmd_export, "-f folded --weight dead TRACE -o -", path, NULL);
 	cr_expect_eq(ran.status, 2);
 	cr_expect_str_eq(ran.err,
-			 "evprof export: --weight wants time, bytes, allocations, live, peak or temporary, not \"dead\"\n");
+			 "evprof export: --weight wants time, bytes, allocations, live, peak or temporary, not "
+			 "\"dead\"\n");
 }
 
 Test(live, needs_the_wall_s_clock)

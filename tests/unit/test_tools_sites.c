@@ -1,6 +1,6 @@
 /*
- * test_tools_sites.c - evprof memory: what was alive and who allocated it, on made traces; mapped ranges against a model
- * of single pages; and the limits of evprof check on memory.
+ * test_tools_sites.c - evprof memory: what was alive and who allocated it, on made traces; mapped ranges against a
+ * model of single pages; and the limits of evprof check on memory.
  */
 #include <criterion/criterion.h>
 #include <jansson.h>
@@ -132,7 +132,7 @@ Test(sites, lines)
 	cr_expect(strstr(ran.out, "main  /x/app.py:4\n") && strstr(ran.out, "main  /x/app.py:?\n"), "%s", ran.out);
 }
 
-/* Freed, or moved, before the next allocation of the same thread; a failed one is none, and other threads do not matter. */
+/* Freed, or moved, before the next allocation of the same thread. A failed one is none; other threads do not matter. */
 Test(sites, temporary_is_what_its_thread_frees_before_it_allocates_again)
 {
 	uint32_t other = fixture_thread(fixture, process, 11, 1000);

@@ -23,10 +23,10 @@ struct mapped_ranges {
 	size_t allocated;
 };
 
-/* Called for a part of a range that is gone. more: what is left are so many ranges more than before: -1, 0 or 1. */
+/* For a part of a range that is gone. more: how many ranges more are left than before: -1, 0 or 1. */
 typedef void mapped_gone(void *user, const struct mapped_range *gone, int more);
 
-/* Removes what is mapped from begin to end, part by part. Returns 0, or -ENOMEM, which leaves everything unchanged. */
+/* Removes what is mapped from begin to end, part by part. Returns 0, or -ENOMEM, which changes nothing. */
 int mapped_ranges_remove(struct mapped_ranges *ranges, uint64_t begin, uint64_t end, mapped_gone *gone, void *user);
 /* Adds a range where nothing is mapped. Returns 0 or -ENOMEM. */
 int mapped_ranges_add(struct mapped_ranges *ranges, const struct mapped_range *range);

@@ -87,20 +87,20 @@ struct memory {
 	uint32_t *path_sites;
 	uint32_t path_site_count;
 	size_t sites_allocated;
-	char **names; /* of threads */
-	size_t name_count, names_allocated;
 };
 
 /*
- * Calls visit() for each process of the filter that recorded memory, or has memory events. *memory is zeroed; memory_done() frees it
- * after use. Returns 0, -ENOMEM, or the first error of visit().
+ * Calls visit() for each process of the filter that recorded memory, or has memory events. Sets up *memory;
+ * memory_done() frees it after use. Returns 0, -ENOMEM, or the first error of visit().
  */
 int memory_visit(struct memory *memory, struct trace *trace, const struct memory_options *options,
 		 struct progress *progress, int (*visit)(void *owner, struct memory *memory), void *owner);
 void memory_done(struct memory *memory);
 
-/* The functions of the site's native frames, outermost first. Returns how many there are; *path is valid until the
- * next call. NULL: memory ran out. */
+/*
+ * The numbers of the functions of the site's native frames, outermost first; *count: how many. Valid until the next
+ * call. NULL: memory ran out.
+ */
 const uint32_t *memory_site_native(struct memory *memory, const struct memory_site *site, uint32_t *count);
 
 #endif

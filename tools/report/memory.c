@@ -52,8 +52,8 @@ static int by_measure(const void *left, const void *right, void *owner)
 	return order ? order : compare_u64(a->native, b->native);
 }
 
-/* Moves the sites that the report leaves out behind the others. Returns how many remain. */
-static uint32_t choose_sites(const struct report_memory *report, struct memory *memory)
+/* Removes the sites that the report leaves out, and sorts the others. Returns how many remain. */
+static uint32_t sort_sites(const struct report_memory *report, struct memory *memory)
 {
 	uint32_t kept = 0;
 
@@ -187,7 +187,8 @@ static void put_name(const struct report_memory *report, struct readable *readab
 							     : width > NUMBERS_COLUMNS + 20 ? width - NUMBERS_COLUMNS
 											    : 20;
 
-	readable_set(readable, site->name, site->file.length ? site->file : text_of("~"), site->line);
+	readable_set(readable, options->by == MEMORY_BY_MODULE ? readable_path(site->name) : site->name,
+		     site->file.length ? site->file : text_of("~"), site->line);
 	if (lines && readable->place_width && !site->line) {
 		output_string(&readable->bytes, ":?");
 		readable->place_width += 2;
@@ -216,7 +217,7 @@ static void put_row(const struct report_memory *report, struct readable *readabl
 
 static int put_table(const struct report_memory *report, struct memory *memory)
 {
-	uint32_t count = choose_sites(report, memory), rows = rows_of(report, count);
+	uint32_t count = sort_sites(report, memory), rows = rows_of(report, count);
 	struct readable readable;
 	int error = readable_init(&readable);
 
@@ -354,7 +355,7 @@ static int put_json_site(struct output *output, struct memory *memory, const str
 
 static int put_json_sites(const struct report_memory *report, struct memory *memory)
 {
-	uint32_t rows = rows_of(report, choose_sites(report, memory));
+	uint32_t rows = rows_of(report, sort_sites(report, memory));
 	int error = 0;
 
 	output_string(report->output, "\"sites\": [");
@@ -454,7 +455,7 @@ static int put_csv(const struct report_memory *report, struct memory *memory)
 		put_csv_sizes(report, memory);
 		return 0;
 	}
-	rows = rows_of(report, choose_sites(report, memory));
+	rows = rows_of(report, sort_sites(report, memory));
 	for (uint32_t i = 0; i < rows; i++)
 		put_csv_site(report, memory, &memory->sites[i]);
 	return 0;
