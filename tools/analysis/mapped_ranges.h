@@ -33,8 +33,8 @@ int mapped_ranges_add(struct mapped_ranges *ranges, const struct mapped_range *r
 void mapped_ranges_done(struct mapped_ranges *ranges);
 
 /*
- * The range of a WIRE_MMAP or WIRE_MUNMAP: the kernel maps whole pages, so it ends at a multiple of 4 KiB. begin == end:
- * it has none, as in a damaged trace.
+ * The range of a WIRE_MMAP or WIRE_MUNMAP. The kernel maps whole pages, so it ends at a multiple of 4 KiB. Without
+ * one, as in a damaged trace, begin is end.
  */
 struct mapped_range mapped_range_of(uint32_t head, const uint64_t *extra);
 
