@@ -1,0 +1,162 @@
+/*
+ * test_memory.c - evprof memory on recorded programs: by line as tracemalloc has it in another run, the resident size
+ * as the kernel has it, the peak as memray has it; leaks, marks, tasks.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+#define LINES "EVPROF_EVENTS=call,c_call,mem,line"
+
+static void keep(const struct outcome *outcome, const char *name, const struct outcome *printed)
+{
+	expect(printed, printed->status == 0, "%s is made", name);
+	file_write(text("%s/%s", outcome->directory, name), printed->out, printed->out_bytes);
+}
+
+/* The processes of evprof memory --json; a new reference. */
+static json_t *memory_of(const struct outcome *outcome)
+{
+	struct outcome *result = tool("memory", "--json", outcome->trace);
+	json_t *root = json_loads(result->out, 0, NULL), *processes = json_object_get(root, "processes");
+
+	expect(result, result->status == 0 && json_array_size(processes), "it is JSON with processes");
+	json_incref(processes);
+	json_decref(root);
+	return processes;
+}
+
+static long long member(const json_t *processes, const char *name)
+{
+	return json_integer_value(json_object_get(json_array_get(processes, 0), name));
+}
+
+/* The value of a column, from 1, in the row of evprof memory that begins so behind the pid; -1: there is none. */
+static long long cell(const struct outcome *result, const char *begins, unsigned column)
+{
+	char *copy = strdup(result->out), *rest = copy, *line;
+	long long value = -1;
+
+	while ((line = strsep(&rest, "\n"))) {
+		const char *at = strchr(line, ',');
+
+		if (!at || strncmp(at + 1, begins, strlen(begins)) != 0)
+			continue;
+		at += strlen(begins);
+		for (unsigned i = 0; i < column && at; i++)
+			at = strchr(at + 1, ',');
+		value = at ? atoll(at + 1) : -1;
+		break;
+	}
+	free(copy);
+	return value;
+}
+
+SCENARIO(memory, lines_as_tracemalloc_has_them, SUPPORTED)
+{
+	struct outcome *oracle = run(.python = python, .how = JOB_BARE, .args = {"@by_line.py", "tracemalloc"});
+	struct outcome *outcome = run(.python = python, .args = {"@by_line.py"}, .env = {LINES}), *judged;
+
+	keep(outcome, "oracle.json", oracle);
+	keep(outcome, "memory.json", tool("memory", "--json", outcome->trace));
+	judged = run(.python = python_any(), .how = JOB_BARE, .args = {"@judge_by_line.py", outcome->directory});
+	expect(judged, judged->status == 0 && atoi(judged->out) == 14, "seven lines at the peak and at the end");
+}
+
+/* At its own end the process reads what the kernel has of it; the library adds little after that. */
+SCENARIO(memory, resident_size_as_the_kernel_has_it, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@by_line.py", "rss"}), *result;
+	json_t *processes = memory_of(outcome);
+	long long own = atoll(outcome->out) * 1024, found = member(processes, "peak_rss_bytes");
+
+	json_decref(processes);
+	expect(outcome, own > 9000000 && found >= own && found < own + (8 << 20), "%lld and %lld bytes", own, found);
+	result = tool("check", "--max-rss", text("%lld", found), "--max-alloc", "1G", "--max-allocations", "100000000",
+		      outcome->trace);
+	expect(result, result->status == 0, "the limits hold");
+	result = tool("check", "--max-rss", text("%lld", found - 1), outcome->trace);
+	expect(result, result->status == 1, "one byte less does not");
+	result = tool("check", "--max-heap", "1G", outcome->trace);
+	expect(result, result->status == 2 && strstr(result->out, "ERROR  --max-heap 1G: memory that libraries take"),
+	       "malloc was not recorded");
+}
+
+/* A process that is killed has no resident size in its trace, which is an error of the limit and null in JSON. */
+SCENARIO_SOME(memory, resident_size_of_the_killed, SUPPORTED)
+{
+	struct outcome *outcome =
+	    run(.python = python, .args = {"-c", "import os; b = bytes(5000000); os.kill(os.getpid(), 9)"});
+	struct outcome *result = tool("check", "--max-rss", "100G", outcome->trace);
+	json_t *processes = memory_of(outcome);
+
+	expect(result, result->status == 2 && strstr(result->out, "ERROR  --max-rss 100G: the resident size"),
+	       "it is said");
+	expect(outcome, json_is_null(json_object_get(json_array_get(processes, 0), "peak_rss_bytes")), "it is null");
+	expect(outcome, member(processes, "end_bytes") > 5000000, "the block is alive");
+	json_decref(processes);
+}
+
+SCENARIO(memory, leaks_and_imports, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@leaking.py"}, .env = {LINES}), *result;
+	long long kept;
+
+	expect(outcome, outcome->status == 0, "it runs");
+	result = tool("memory", "--leaks", "--by", "function", "--format", "csv", outcome->trace);
+	kept = cell(result, "\"keep\"", 4);
+	expect(result, kept >= 1840000 && kept < 1850000, "the program keeps %lld bytes", kept);
+	expect(result, !strstr(result->out, "imported_here"), "an import is no leak");
+	result = tool("memory", "--leaks=all", "--by", "module", "--format", "csv", outcome->trace);
+	kept = cell(result, text("\"%s/imported_here.py\"", outcome->directory), 2);
+	expect(result, kept >= 2000000 && kept < 2010000, "the import keeps %lld bytes", kept);
+	result = tool("memory", "--between", "begin,end", "--by", "function", "--format", "csv", outcome->trace);
+	kept = cell(result, "\"keep\"", 4);
+	expect(result, kept >= 40033 && kept < 42000, "between the marks %lld bytes", kept);
+	result = tool("memory", "--by", "task", "--format", "csv", outcome->trace);
+	expect(result, strstr(result->out, "task work #") && strstr(result->out, ",\"(no task)\","), "tasks have rows");
+}
+
+SCENARIO(memory, threads, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@by_line.py"});
+	struct outcome *result = tool("memory", "--by", "thread", "--format", "csv", outcome->trace);
+	long long bytes = cell(result, "\"second (", 2);
+
+	expect(result, bytes >= 70034 && bytes < 80000, "the second thread holds %lld bytes", bytes);
+	result = tool("memory", outcome->trace);
+	expect(result, result->status == 0 && strstr(result->out, "keep") && strstr(result->out, "by_line.py:?\n"),
+	       "without lines they are not known");
+}
+
+/* The heap of Python's allocators; memray counts what the interpreter has from malloc, too. */
+SCENARIO(memory, peak_as_memray_has_it, SUPPORTED)
+{
+	static const char *const program = "def spike():\n"
+					   "    return len([bytes(100000) for _ in range(2000)])\n"
+					   "spike()\n";
+	struct outcome *outcome, *result;
+	json_t *processes, *stats;
+	double theirs, ours;
+
+	if (run(.python = python, .how = JOB_BARE, .args = {"-c", "import memray"})->status != 0)
+		cr_skip_test("memray is not installed");
+	outcome = run(.python = python, .args = {"-c", program});
+	processes = memory_of(outcome);
+	ours = (double)member(processes, "peak_bytes");
+	json_decref(processes);
+	result =
+	    run(.python = python, .how = JOB_BARE, .timeout_s = 300, .directory = outcome->directory,
+		.args = {"-m", "memray", "run", "-q", "-f", "--trace-python-allocators", "-o", "m.bin", "-c", program});
+	expect(result, result->status == 0, "memray records");
+	result = run(.python = python, .how = JOB_BARE, .timeout_s = 300, .directory = outcome->directory,
+		     .args = {"-m", "memray", "stats", "--json", "-f", "-o", "m.json", "m.bin"});
+	expect(result, result->status == 0, "memray has statistics");
+	stats = json_load_file(text("%s/m.json", outcome->directory), 0, NULL);
+	theirs = json_number_value(json_object_get(json_object_get(stats, "metadata"), "peak_memory"));
+	json_decref(stats);
+	expect(result, ours > 200000000 && theirs > ours * 0.95 && theirs < ours * 1.05, "%f and %f bytes", ours,
+	       theirs);
+}
