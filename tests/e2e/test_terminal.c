@@ -87,14 +87,19 @@ static const char *pager(const struct outcome *outcome)
 	return path;
 }
 
-static void expect_paged(const struct outcome *shown, bool paged)
+static void expect_paged_with(const struct outcome *shown, bool paged, const char *word)
 {
 	const char *begin = "pager with LESS=FRX\n";
 
 	expect(shown, shown->status == 0, "it ends well");
 	expect(shown, (strncmp(shown->out, begin, strlen(begin)) == 0) == paged, "through the pager: %d", paged);
 	expect(shown, (strstr(shown->out, "the end\n") != NULL) == paged, "to its end");
-	expect(shown, strstr(shown->out, " function calls "), "the report is there");
+	expect(shown, strstr(shown->out, word), "the output is there, with \"%s\"", word);
+}
+
+static void expect_paged(const struct outcome *shown, bool paged)
+{
+	expect_paged_with(shown, paged, " function calls ");
 }
 
 SCENARIO(terminal, pager, SCENARIO_ONCE)
@@ -120,6 +125,37 @@ SCENARIO(terminal, pager, SCENARIO_ONCE)
 	    false);
 }
 
+/* As report has it. What is for programs has none. */
+SCENARIO(terminal, pager_of_other_verbs, SCENARIO_ONCE)
+{
+	static const char *const program = "def leaf(): pass\nfor i in range(8000): leaf()\n";
+	struct outcome *outcome = run(.python = python_any(), .args = {"-c", program}, .env = {"EVPROF_EVENTS=call"});
+	const char *own = text("EVPROF_PAGER=%s", pager(outcome)), *trace = outcome->trace;
+	const char *later = text("%s/later.evp", outcome->directory);
+	struct outcome *shown, *plain = tool("dump", trace);
+	const char *begin;
+
+	(void)python;
+	expect_paged_with(on_terminal("24", "80", own, "tree", "--min-percent=0", NULL, trace), true, "MainThread");
+	expect_paged_with(on_terminal("24", "80", own, "annotate", NULL, NULL, trace), true, "leaf");
+	expect_paged_with(on_terminal("24", "80", own, "diff", "--all", trace, trace), true, "leaf");
+	expect_paged_with(on_terminal("24", "80", own, "diff", "--json", trace, trace), false, "leaf");
+	expect_paged_with(on_terminal("24", "80", own, "annotate", "--format", "json", trace), false, "leaf");
+	shown = on_terminal("24", "80", own, "annotate", "-o", later, trace);
+	expect(shown, shown->status == 0 && shown->out_bytes == 0, "a file has no pager");
+	/* Several buffers, all of which come through it. */
+	shown = on_terminal("24", "80", own, "dump", NULL, NULL, trace);
+	expect_paged_with(shown, true, "\treturn\tleaf\t");
+	begin = strchr(shown->out, '\n') + 1;
+	expect(shown, plain->out_bytes > 3 << 18, "%zu bytes", plain->out_bytes);
+	expect(shown, strncmp(begin, plain->out, plain->out_bytes) == 0, "all events come through the pager");
+	shown = on_terminal("24", "80", "EVPROF_PAGER=/no/such/pager 2>/dev/null", "dump", NULL, NULL, trace);
+	expect(shown, shown->status == 0 && strcmp(shown->out, plain->out) == 0, "all events come without it");
+	shown = on_terminal("24", "80", "EVPROF_PAGER=head -1", "dump", NULL, NULL, trace);
+	expect(shown, shown->status == 0 && strchr(shown->out, '\n') == shown->out + shown->out_bytes - 1,
+	       "a line is shown, and it ends when the pager does");
+}
+
 /* A pager that reads nothing, of a report that no pipe holds: evprof ends as if all was read. */
 SCENARIO(terminal, pager_that_is_left, SCENARIO_ONCE)
 {
@@ -129,4 +165,7 @@ SCENARIO(terminal, pager_that_is_left, SCENARIO_ONCE)
 	shown =
 	    on_terminal("24", "200", "EVPROF_PAGER=exec true", "report", "--callers", "--limit=all", outcome->trace);
 	expect(shown, shown->status == 0 && shown->out_bytes == 0, "nothing is shown, and it ends well");
+	shown = on_terminal("24", "200", "EVPROF_PAGER=head -1", "annotate", NULL, NULL, outcome->trace);
+	expect(shown, shown->status == 0 && strchr(shown->out, '\n') == shown->out + shown->out_bytes - 1,
+	       "a line is shown, and it ends well");
 }

@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/verbs.h"
 #include "report/annotate.h"
 #include "trace/source.h"
 #include "util/cli.h"
 #include "util/progress.h"
+#include "util/terminal.h"
 
 struct request {
 	struct filter filter;
@@ -119,6 +121,7 @@ static int annotate_trace(struct request *request, const char *path)
 {
 	struct report_annotate *report = &request->report;
 	struct trace *trace = report->trace = verb_open("annotate", &request->filter, path, request->to);
+	struct terminal terminal = terminal_find(STDOUT_FILENO);
 	struct output output;
 	int error;
 
@@ -128,13 +131,14 @@ static int annotate_trace(struct request *request, const char *path)
 	report->filter = &request->filter;
 	report->duration_ns = duration_ns(trace, &request->filter);
 	report->by_line = line_costs_by_line(trace, &request->filter);
-	error = output_open(&output, request->to);
+	terminal.is &= !report->json;
+	error = strcmp(request->to, "-") == 0 ? terminal_open(&terminal, &output) : output_open(&output, request->to);
 	if (!error) {
 		error = write_tables(request);
-		if (error)
-			output_abandon(&output);
+		if (error && !output.error)
+			terminal_abandon(&output);
 		else
-			error = output_close(&output);
+			error = terminal_close(&output);
 	}
 	if (error)
 		output_message("evprof annotate: cannot write %s: %s", request->to, strerror(-error));

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/verbs.h"
 #include "report/diff.h"
@@ -13,6 +14,7 @@
 #include "util/cli.h"
 #include "util/output.h"
 #include "util/progress.h"
+#include "util/terminal.h"
 
 enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV, FORMAT_MARKDOWN };
 
@@ -172,9 +174,12 @@ static const struct verb_option options_known[] = {
 
 static int write_diff(const struct request *request, struct function_pairs *pairs)
 {
+	struct terminal terminal = terminal_find(STDOUT_FILENO);
 	struct output output;
-	int error = output_open(&output, "-");
+	int error;
 
+	terminal.is &= request->format == FORMAT_TABLE || request->format == FORMAT_MARKDOWN;
+	error = terminal_open(&terminal, &output);
 	if (error)
 		return error;
 	if (request->format == FORMAT_JSON)
@@ -185,7 +190,7 @@ static int write_diff(const struct request *request, struct function_pairs *pair
 		report_diff_markdown(&output, &request->diff, pairs);
 	else
 		report_diff_table(&output, &request->diff, pairs);
-	return output_close(&output);
+	return terminal_close(&output);
 }
 
 static int compare_totals(struct request *request)

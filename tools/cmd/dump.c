@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/verbs.h"
 #include "replay/call_walk.h"
@@ -20,6 +21,7 @@
 #include "util/cli.h"
 #include "util/output.h"
 #include "util/progress.h"
+#include "util/terminal.h"
 
 static const char *const kind_names[WIRE_KINDS] = WIRE_KIND_NAMES;
 
@@ -390,18 +392,19 @@ static void print_unknown(const struct trace *trace, const struct request *reque
 static int dump_trace(const char *path, struct request *request)
 {
 	struct trace *trace = filter_open(&request->filter, "dump", path);
+	struct terminal terminal = terminal_find(STDOUT_FILENO);
 	struct output output;
 	int error, closed;
 
 	if (!trace)
 		return CLI_FAILED;
 	request->native_frames = calloc((size_t)trace->thread_count + 1, sizeof(*request->native_frames));
-	error = request->native_frames ? output_open(&output, "-") : -ENOMEM;
+	error = request->native_frames ? terminal_open(&terminal, &output) : -ENOMEM;
 	if (!error) {
 		progress_begin(&request->progress, "dumping", walk_events(trace, &request->filter));
 		error = dump_events(trace, &output, request);
 		progress_end(&request->progress);
-		closed = output_close(&output);
+		closed = terminal_close(&output);
 		print_unknown(trace, request);
 		error = error ? error : closed;
 	}

@@ -290,13 +290,13 @@ static int write_memory(struct request *request, struct trace *trace, const char
 	memory_done(&memory);
 	report_memory_end(report);
 	if (!*has) {
-		output_abandon(&output);
+		terminal_abandon(&output);
 		return error;
 	}
 	if (writing.events_missing)
 		fprintf(stderr,
 			"evprof memory: events are missing; a block that was freed by one of them counts as alive\n");
-	return terminal_close(&report->terminal, &output);
+	return terminal_close(&output);
 }
 
 static int memory_of_trace(struct request *request, const char *path)

@@ -403,9 +403,9 @@ static int report_traces(const struct request *request, char *const *paths, int 
 			request->format->begin(&report.output, &request->style);
 		if (request->format->end && !spans)
 			request->format->end(&report.output, &request->style);
-		error = terminal_close(&request->style.terminal, &report.output);
+		error = terminal_close(&report.output);
 	} else {
-		output_abandon(&report.output);
+		terminal_abandon(&report.output);
 	}
 	if (error) {
 		output_message("evprof report: cannot write the report: %s", strerror(-error));

@@ -67,8 +67,8 @@ static int print_tree(const struct request *request, struct trace *trace, struct
 	report.output = &output;
 	error = report_tree_print(&report);
 	if (!error)
-		return terminal_close(&report.terminal, &output);
-	output_abandon(&output);
+		return terminal_close(&output);
+	terminal_abandon(&output);
 	return error;
 }
 

@@ -256,6 +256,8 @@ static void end_by_pipe(void)
 
 static void write_all(struct output *output, const char *bytes, size_t length)
 {
+	if (length && output->show && !output->error && output->show(output, bytes, length))
+		return;
 	while (length && output->fd >= 0 && !output->error) {
 		ssize_t written = write(output->fd, bytes, length);
 

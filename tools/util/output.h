@@ -6,12 +6,15 @@
 #ifndef EVPROF_TOOLS_UTIL_OUTPUT_H
 #define EVPROF_TOOLS_UTIL_OUTPUT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "util/text.h"
 
 #define OUTPUT_BUFFER_BYTES ((size_t)1 << 18)
+
+struct terminal;
 
 struct output {
 	int fd;	   /* -1: all bytes are dropped */
@@ -21,6 +24,9 @@ struct output {
 	char *path;	  /* of the file to create; NULL for stdout and nowhere */
 	char *temporary;  /* its name until it is complete */
 	char *buffer;
+	/* Takes bytes in place of fd (terminal.h). False: they go to fd. */
+	bool (*show)(struct output *output, const char *bytes, size_t length);
+	const struct terminal *terminal;
 };
 
 /*

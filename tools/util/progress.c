@@ -3,6 +3,7 @@
  */
 #include "util/progress.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,6 +11,8 @@
 #define SHOW_AFTER_NS UINT64_C(1000000000)
 #define SHOW_EVERY_NS UINT64_C(100000000)
 #define BAR_WIDTH 40
+
+static bool is_drawn, is_hidden;
 
 static uint64_t now_ns(void)
 {
@@ -34,6 +37,20 @@ static void draw_bar(const struct progress *progress)
 	fprintf(stderr, "\r%s [%.*s%*s] %3d%%", progress->what, filled, "########################################",
 		BAR_WIDTH - filled, "", percent);
 	fflush(stderr);
+	is_drawn = true;
+}
+
+static void wipe_bar(void)
+{
+	if (is_drawn)
+		fprintf(stderr, "\r\033[K");
+	is_drawn = false;
+}
+
+void progress_hide(void)
+{
+	wipe_bar();
+	is_hidden = true;
 }
 
 void progress_add(struct progress *progress, uint64_t amount)
@@ -41,7 +58,7 @@ void progress_add(struct progress *progress, uint64_t amount)
 	uint64_t now;
 
 	progress->done += amount;
-	if (!progress->terminal)
+	if (!progress->terminal || is_hidden)
 		return;
 	now = now_ns();
 	if (now - progress->began_ns < SHOW_AFTER_NS || now - progress->shown_ns < SHOW_EVERY_NS)
@@ -52,7 +69,6 @@ void progress_add(struct progress *progress, uint64_t amount)
 
 void progress_end(struct progress *progress)
 {
-	if (progress->shown_ns)
-		fprintf(stderr, "\r\033[K");
+	wipe_bar();
 	progress->shown_ns = 0;
 }

@@ -20,5 +20,7 @@ void progress_begin(struct progress *progress, const char *what, uint64_t total)
 void progress_add(struct progress *progress, uint64_t amount);
 /* Removes the bar. */
 void progress_end(struct progress *progress);
+/* Removes the bar, and shows none from here on: a pager has the terminal. */
+void progress_hide(void);
 
 #endif

@@ -16,6 +16,7 @@
 #include <wchar.h>
 
 #include "evprof/control.h"
+#include "util/progress.h"
 
 /* --- size and colours --- */
 
@@ -181,10 +182,14 @@ const char *terminal_bytes(uint64_t bytes, char out[TERMINAL_NUMBER_BYTES])
 
 /* --- the pager --- */
 
-int terminal_open(const struct terminal *terminal, struct output *output)
-{
-	return terminal->is ? output_open_memory(output) : output_open(output, "-");
-}
+/* The pager that runs. A process has one terminal. */
+static struct {
+	pid_t child; /* 0: none */
+	int to;	     /* its input */
+	void (*handlers[3])(int);
+} pager;
+
+static const int ignored[] = {SIGPIPE, SIGINT, SIGQUIT};
 
 /* NULL: none is wanted. *by_default: it is less. */
 static const char *pager_command(bool *by_default)
@@ -208,74 +213,127 @@ static void become_pager(int from, const char *command, bool by_default)
 	_exit(127);
 }
 
-/* Writes until the pager reads no more. */
-static void feed_pager(int to, const char *bytes, size_t length)
+/* Whether the terminal cannot show it at once, with the prompt below. */
+static bool is_long(const struct terminal *terminal, const char *bytes, size_t length)
+{
+	unsigned lines = 1;
+
+	for (size_t i = 0; i < length; i++)
+		lines += bytes[i] == '\n';
+	return terminal->rows && lines > terminal->rows;
+}
+
+/* False: no pager is wanted, or there is no process for one. Ctrl-C is meant for the pager, which has the terminal. */
+static bool begin_pager(void)
+{
+	bool by_default;
+	const char *command = pager_command(&by_default);
+	int ends[2];
+
+	if (!command || pipe2(ends, O_CLOEXEC) < 0)
+		return false;
+	progress_hide();
+	pager.child = fork();
+	if (pager.child == 0)
+		become_pager(ends[0], command, by_default);
+	close(ends[0]);
+	pager.to = ends[1];
+	if (pager.child < 0) {
+		close(pager.to);
+		pager.child = 0;
+		return false;
+	}
+	for (size_t i = 0; i < 3; i++)
+		pager.handlers[i] = signal(ignored[i], SIG_IGN);
+	return true;
+}
+
+/* Waits for the pager, if one runs. False: it could not be run. */
+static bool end_pager(void)
+{
+	int status = 0;
+
+	if (!pager.child)
+		return true;
+	close(pager.to);
+	while (waitpid(pager.child, &status, 0) < 0 && errno == EINTR)
+		continue;
+	for (size_t i = 0; i < 3; i++)
+		signal(ignored[i], pager.handlers[i]);
+	pager.child = 0;
+	return !WIFEXITED(status) || (WEXITSTATUS(status) != 126 && WEXITSTATUS(status) != 127);
+}
+
+/* False: the pager reads no more. */
+static bool feed_pager(const char *bytes, size_t length)
 {
 	while (length) {
-		ssize_t written = write(to, bytes, length);
+		ssize_t written = write(pager.to, bytes, length);
 
 		if (written < 0 && errno == EINTR)
 			continue;
 		if (written < 0)
-			break;
+			return false;
 		bytes += written;
 		length -= (size_t)written;
 	}
-	close(to);
+	return true;
 }
 
-/* Waits for the pager, which has the terminal: Ctrl-C is meant for it. False: it could not be run. */
-static bool show_in_pager(const struct output *output, const char *command, bool by_default)
+/* The user has left the pager: nothing more is shown. */
+static bool show_more(struct output *output, const char *bytes, size_t length)
 {
-	static const int ignored[] = {SIGPIPE, SIGINT, SIGQUIT};
-	void (*before[3])(int);
-	int ends[2], status = 0;
-	pid_t child;
+	if (!pager.child || !feed_pager(bytes, length))
+		output->error = -EPIPE;
+	return true;
+}
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
+/* Decides how the output is shown. A full buffer is longer than a pipe, so a pager that takes it is one that runs. */
+static bool show_first(struct output *output, const char *bytes, size_t length)
+{
+	bool left;
+
+	output->show = NULL;
+	if (!is_long(output->terminal, bytes, length) || !begin_pager())
 		return false;
-	child = fork();
-	if (child == 0)
-		become_pager(ends[0], command, by_default);
-	for (size_t i = 0; i < 3; i++)
-		before[i] = signal(ignored[i], SIG_IGN);
-	close(ends[0]);
-	if (child > 0)
-		feed_pager(ends[1], output->buffer, output->used);
-	else
-		close(ends[1]);
-	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-		continue;
-	for (size_t i = 0; i < 3; i++)
-		signal(ignored[i], before[i]);
-	return child > 0 && !(WIFEXITED(status) && (WEXITSTATUS(status) == 126 || WEXITSTATUS(status) == 127));
+	left = !feed_pager(bytes, length);
+	if (left && !end_pager())
+		return false;
+	output->error = left ? -EPIPE : 0;
+	output->show = show_more;
+	return true;
 }
 
-static bool is_long(const struct terminal *terminal, const struct output *output)
+int terminal_open(const struct terminal *terminal, struct output *output)
 {
-	unsigned lines = 1; /* the prompt's */
+	int error = output_open(output, "-");
 
-	for (size_t i = 0; i < output->used; i++)
-		lines += output->buffer[i] == '\n';
-	return terminal->rows && lines > terminal->rows;
-}
-
-int terminal_close(const struct terminal *terminal, struct output *output)
-{
-	struct output out;
-	bool by_default;
-	const char *command = pager_command(&by_default);
-	int error = output->error;
-
-	if (!terminal->is)
-		return output_close(output);
-	if (!error && !(command && is_long(terminal, output) && show_in_pager(output, command, by_default))) {
-		error = output_open(&out, "-");
-		if (!error) {
-			output_put_large(&out, output->buffer, output->used);
-			error = output_close(&out);
-		}
+	if (!error && terminal->is) {
+		output->terminal = terminal;
+		output->show = show_first;
 	}
-	output_abandon(output);
 	return error;
+}
+
+int terminal_close(struct output *output)
+{
+	size_t all = output->show == show_first ? output->used : 0;
+
+	output_flush(output);
+	if (output->show == show_more) {
+		bool ran = end_pager();
+
+		output->used = ran ? 0 : all; /* the buffer still has it */
+		output->error = output->error == -EPIPE ? 0 : output->error;
+	}
+	output->show = NULL;
+	return output_close(output);
+}
+
+void terminal_abandon(struct output *output)
+{
+	output->used = 0;
+	output->show = NULL;
+	end_pager();
+	output_abandon(output);
 }

@@ -41,12 +41,15 @@ const char *terminal_time(double ns, char out[TERMINAL_NUMBER_BYTES]);
 /* "12 B", "1.50 KiB", "123 GiB": at most 8 columns. */
 const char *terminal_bytes(uint64_t bytes, char out[TERMINAL_NUMBER_BYTES]);
 
-/* Opens an output in memory for a terminal, or stdout. Returns 0 or -errno. */
-int terminal_open(const struct terminal *terminal, struct output *output);
 /*
- * Closes it. What a terminal cannot show at once goes through a pager: EVPROF_PAGER, or else PAGER, or else less -FRX.
- * If the pager cannot be run, it is printed. Returns 0, or the first -errno.
+ * Opens stdout. What a terminal cannot show at once goes through a pager: EVPROF_PAGER, or else PAGER, or else less
+ * -FRX. It starts when the output is closed or longer than its buffer. If it cannot be run, the output is printed.
+ * `terminal` must exist until the output is closed. Returns 0 or -errno.
  */
-int terminal_close(const struct terminal *terminal, struct output *output);
+int terminal_open(const struct terminal *terminal, struct output *output);
+/* Closes it, and waits for the pager. Returns 0, or the first -errno; a pager that the user has left is no error. */
+int terminal_close(struct output *output);
+/* Drops what is not shown yet. */
+void terminal_abandon(struct output *output);
 
 #endif
