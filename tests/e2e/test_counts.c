@@ -299,7 +299,8 @@ SCENARIO(counts, graphs, SUPPORTED)
 
 /*
  * around/sitecustomize.py makes both import the same. Calls are compared, primitive ones are not: what the program
- * calls by exec() is recursion below the exec() of cProfile.
+ * calls by exec() is recursion below the exec() of cProfile. Programs with several functions of one name and line, as
+ * dataclasses have, are not for this: the file of cProfile has only one of them.
  */
 static void expect_counts_of_cprofile(const struct python *python, const char *name)
 {
@@ -307,9 +308,10 @@ static void expect_counts_of_cprofile(const struct python *python, const char *n
 	const char *around = text("PYTHONPATH=%s", program_path("around"));
 	bool threads = strcmp(name, "thread_work") == 0;
 	struct outcome *judge, *outcome, *reported;
-	char *said = malloc(4000), *path;
+	char *said = malloc(4000), *path, *pid;
+	json_t *info, *report;
+	const json_t *first;
 	struct rows sides[2];
-	json_t *report;
 	size_t differ;
 
 	judge = run(.python = python, .how = JOB_BARE, .env = {around},
@@ -322,9 +324,11 @@ static void expect_counts_of_cprofile(const struct python *python, const char *n
 	outcome = run(.python = python, .how = JOB_RUN, .env = {around},
 		      .options = {"--program-only", "--events", "call,c_call"}, .args = {"@only_main.py", program});
 	expect(outcome, outcome->status == 0, "%s runs under evprof", name);
-	json_decref(expect_trace(outcome, 1));
-	/* Until 3.11 cProfile counts the thread that it is in. */
-	reported = threads && python->minor < 12 ? tool("report", "--json", "--thread", "MainThread", outcome->trace)
+	info = expect_trace(outcome, 1);
+	/* Until 3.11 cProfile counts the thread that it is in: the first one, whose id is that of the process. */
+	first = json_array_get(json_object_get(info, "processes"), 0);
+	pid = text("%lld", (long long)json_integer_value(json_object_get(first, "pid")));
+	reported = threads && python->minor < 12 ? tool("report", "--json", "--thread", pid, outcome->trace)
 						 : tool("report", "--json", outcome->trace);
 	report = json_loads(reported->out, 0, NULL);
 	expect(reported, report, "a report");
@@ -335,6 +339,7 @@ static void expect_counts_of_cprofile(const struct python *python, const char *n
 	expect(outcome, differ == 0, "%s: %zu of %zu functions differ:%s", name, differ, sides[1].count, said);
 	expect_balanced(outcome, report);
 	json_decref(report);
+	json_decref(info);
 }
 
 #define WHOLE(Name)                                                                                                    \
@@ -345,8 +350,5 @@ static void expect_counts_of_cprofile(const struct python *python, const char *n
 
 WHOLE(generator_chains)
 WHOLE(failing)
-WHOLE(raising)
-WHOLE(async_tasks)
-WHOLE(class_tools)
-WHOLE(parsing)
+WHOLE(recursion)
 WHOLE(thread_work)
