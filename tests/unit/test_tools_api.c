@@ -218,6 +218,31 @@ Test(api, memory_at_the_peak)
 	evprof_table_free(table);
 }
 
+/* The lines were not recorded. */
+Test(api, memory_by_line)
+{
+	struct evprof_column name, line, bytes, peak_bytes, end_bytes, temporary, pid;
+	struct evprof_table *table;
+
+	cr_assert_eq(evprof_trace_table(trace, "memory_lines", NULL, &table, error, sizeof(error)), 0, "%s", error);
+	cr_assert_eq(evprof_table_rows(table), 1);
+	name = column_of(table, "name");
+	line = column_of(table, "line");
+	bytes = column_of(table, "bytes");
+	peak_bytes = column_of(table, "peak_bytes");
+	end_bytes = column_of(table, "end_bytes");
+	temporary = column_of(table, "temporary");
+	pid = column_of(table, "pid");
+	cr_expect(has_text(&name, ((const int32_t *)name.data)[0], "f"));
+	cr_expect_eq(((const int32_t *)line.data)[0], 0);
+	cr_expect_eq(((const int64_t *)bytes.data)[0], 64 * CALLS);
+	cr_expect_eq(((const int64_t *)peak_bytes.data)[0], 64);
+	cr_expect_eq(((const int64_t *)end_bytes.data)[0], 0);
+	cr_expect_eq(((const int64_t *)temporary.data)[0], CALLS);
+	cr_expect_gt(((const int64_t *)pid.data)[0], 0);
+	evprof_table_free(table);
+}
+
 /* The lock and the threads of a trace are the parent's. */
 Test(api, not_in_a_child)
 {

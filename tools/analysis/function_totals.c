@@ -94,64 +94,64 @@ int function_totals_count(struct function_totals *totals, struct trace *trace, c
 	return error;
 }
 
-/* --- the peak --- */
+/* --- live blocks --- */
 
-struct peaks {
+struct holders {
 	struct function_totals *totals;
 	struct live live;
-	struct live_held *held; /* by function */
+	struct live_weights *weights; /* by function */
 	uint32_t allocated;
 	struct progress *progress;
 };
 
 /* The innermost function of the stack that is not of a native frame. UINT32_MAX: none, below the thread's own node. */
-static uint32_t holder(const struct peaks *peaks, uint32_t number)
+static uint32_t holder(const struct holders *holders, uint32_t number)
 {
-	const struct stack_node *node = &peaks->live.stacks.at[number];
+	const struct stack_node *node = &holders->live.stacks.at[number];
 
-	while (node->parent && peaks->totals->functions.at[node->function].library.length)
-		node = &peaks->live.stacks.at[node->parent];
+	while (node->parent && holders->totals->functions.at[node->function].library.length)
+		node = &holders->live.stacks.at[node->parent];
 	return node->parent ? node->function : UINT32_MAX;
 }
 
-static int peaks_process(void *owner, struct call_walk *walk)
+static int holders_process(void *owner, struct call_walk *walk)
 {
-	struct peaks *peaks = owner;
-	struct stack_functions *functions = &peaks->totals->functions;
+	struct holders *holders = owner;
+	struct stack_functions *functions = &holders->totals->functions;
+	int64_t end_ns;
 	int error = stack_functions_process(functions, walk);
 
 	if (!error)
-		error = live_find(&peaks->live, walk, LIVE_PEAK, functions, peaks->progress);
+		error = live_find_both(&holders->live, walk, functions, holders->progress, NULL, NULL, &end_ns);
 	if (!error)
-		error = grow_zeroed(&peaks->held, &peaks->allocated, (uint32_t)functions->allocated + 1,
-				    sizeof(*peaks->held));
-	for (uint32_t i = 1; !error && i < peaks->live.stacks.count; i++) {
-		const struct live_held held = live_weigh(&peaks->live, i).peak;
-		uint32_t function = holder(peaks, i);
+		error = grow_zeroed(&holders->weights, &holders->allocated, (uint32_t)functions->allocated + 1,
+				    sizeof(*holders->weights));
+	for (uint32_t i = 1; !error && i < holders->live.stacks.count; i++) {
+		const struct live_weights weights = live_weigh(&holders->live, i);
+		uint32_t function = holder(holders, i);
 
-		if (function == UINT32_MAX)
-			continue;
-		peaks->held[function].blocks += held.blocks;
-		peaks->held[function].bytes += held.bytes;
+		if (function != UINT32_MAX)
+			live_weights_add(&holders->weights[function], &weights);
 	}
-	live_forget(&peaks->live);
+	live_forget(&holders->live);
 	return error;
 }
 
-int function_totals_peaks(struct function_totals *totals, struct trace *trace, const struct filter *filter,
-			  struct progress *progress, struct live_held **held)
+int function_totals_live(struct function_totals *totals, struct trace *trace, const struct filter *filter,
+			 struct progress *progress, struct live_weights **weights)
 {
-	static const struct call_visitor visitor = {.process = peaks_process, .no_events = true};
-	struct peaks peaks = {.totals = totals, .progress = progress};
-	int error = walk_trace(trace, filter, progress, &visitor, &peaks);
+	static const struct call_visitor visitor = {.process = holders_process, .no_events = true};
+	struct holders holders = {.totals = totals, .progress = progress};
+	int error = walk_trace(trace, filter, progress, &visitor, &holders);
 
 	if (!error)
-		error = grow_zeroed(&peaks.held, &peaks.allocated, totals->functions.count + 1, sizeof(*peaks.held));
-	live_done(&peaks.live);
+		error = grow_zeroed(&holders.weights, &holders.allocated, totals->functions.count + 1,
+				    sizeof(*holders.weights));
+	live_done(&holders.live);
 	if (error)
-		free(peaks.held);
+		free(holders.weights);
 	else
-		*held = peaks.held;
+		*weights = holders.weights;
 	return error;
 }
 

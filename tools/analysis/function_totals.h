@@ -38,12 +38,13 @@ struct function_totals {
 int function_totals_count(struct function_totals *totals, struct trace *trace, const struct filter *filter,
 			  struct progress *progress);
 /*
- * What each function, by number, held at the peak of its process (live.h): blocks that it allocated itself, or native
- * frames on top of it. To be called after function_totals_count(), with the same filter. The caller frees *held, which
- * has an element for each of totals->functions. Returns 0 or -ENOMEM.
+ * What each function, by number, held at the peak of its process and at the end (live.h), and its temporary
+ * allocations: blocks that it allocated itself, or native frames on top of it. To be called after
+ * function_totals_count(), with the same filter. The caller frees *weights, which has an element for each of
+ * totals->functions. Returns 0 or -ENOMEM.
  */
-int function_totals_peaks(struct function_totals *totals, struct trace *trace, const struct filter *filter,
-			  struct progress *progress, struct live_held **held);
+int function_totals_live(struct function_totals *totals, struct trace *trace, const struct filter *filter,
+			 struct progress *progress, struct live_weights **weights);
 void function_totals_done(struct function_totals *totals);
 
 #endif

@@ -62,6 +62,20 @@ struct live_weights {
 	uint64_t temporary; /* allocations */
 };
 
+static inline void live_held_add(struct live_held *into, const struct live_held *held)
+{
+	into->blocks += held->blocks;
+	into->bytes += held->bytes;
+}
+
+static inline void live_weights_add(struct live_weights *into, const struct live_weights *weights)
+{
+	live_held_add(&into->made, &weights->made);
+	live_held_add(&into->end, &weights->end);
+	live_held_add(&into->peak, &weights->peak);
+	into->temporary += weights->temporary;
+}
+
 /*
  * What a stack holds. Its values at the peak are stored when it first changes after a peak; until then its current
  * values are those of the peak.

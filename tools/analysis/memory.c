@@ -186,20 +186,6 @@ static int find_paths(struct memory *memory, const struct trace *trace, uint32_t
 	return 0;
 }
 
-static void add_held(struct live_held *into, const struct live_held *held)
-{
-	into->blocks += held->blocks;
-	into->bytes += held->bytes;
-}
-
-static void add_weights(struct live_weights *into, const struct live_weights *weights)
-{
-	add_held(&into->made, &weights->made);
-	add_held(&into->end, &weights->end);
-	add_held(&into->peak, &weights->peak);
-	into->temporary += weights->temporary;
-}
-
 /* The site of a path; NULL: no memory. */
 static struct memory_site *site_of(struct memory *memory, uint32_t path)
 {
@@ -239,14 +225,14 @@ static int add_sites(struct memory *memory, const uint32_t *paths, const uint8_t
 
 		if (!weights.made.blocks)
 			continue;
-		add_weights(&memory->all, &weights);
-		add_weights(&memory->kinds[kinds[i]], &weights);
+		live_weights_add(&memory->all, &weights);
+		live_weights_add(&memory->kinds[kinds[i]], &weights);
 		if (!(shown >> kinds[i] & 1))
 			continue;
 		site = site_of(memory, paths[i]);
 		if (!site)
 			return -ENOMEM;
-		add_weights(&site->weights, &weights);
+		live_weights_add(&site->weights, &weights);
 	}
 	return 0;
 }

@@ -61,10 +61,15 @@ static const struct {
 	const char *name;
 	make_table *make;
 } table_kinds[] = {
-    {"events", table_events}, {"definitions", table_definitions},
-    {"calls", table_calls},   {"functions", table_functions},
-    {"lines", table_lines},   {"memory", table_memory},
-    {"tasks", table_tasks},   {"callers", table_callers},
+    {"events", table_events},
+    {"definitions", table_definitions},
+    {"calls", table_calls},
+    {"functions", table_functions},
+    {"lines", table_lines},
+    {"memory", table_memory},
+    {"tasks", table_tasks},
+    {"callers", table_callers},
+    {"memory_lines", table_memory_lines},
 };
 
 static int make(struct evprof_trace *handle, const char *what, const char *const *pairs, struct evprof_table **table,

@@ -22,6 +22,7 @@ make_table table_tasks;
 /* functions.c */
 make_table table_functions;
 make_table table_memory;
+make_table table_memory_lines;
 make_table table_lines;
 /* callers.c */
 make_table table_callers;

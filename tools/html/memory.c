@@ -9,19 +9,6 @@
 
 #include "util/grow.h"
 
-static void add_held(struct live_held *into, const struct live_held *held)
-{
-	into->blocks += held->blocks;
-	into->bytes += held->bytes;
-}
-
-static void add_weights(struct live_weights *into, const struct live_weights *weights)
-{
-	add_held(&into->made, &weights->made);
-	add_held(&into->end, &weights->end);
-	add_held(&into->peak, &weights->peak);
-}
-
 /* --- by function --- */
 
 /* The stacks of a process as a tree for walks down and up. 0 is the empty stack, the root. */
@@ -51,7 +38,7 @@ static int walk_begin(struct walk *walk, const struct live *live, uint32_t funct
 
 		walk->sibling[i] = walk->child[parent];
 		walk->child[parent] = i;
-		add_weights(&walk->total[parent], &walk->total[i]);
+		live_weights_add(&walk->total[parent], &walk->total[i]);
 	}
 	return 0;
 }
@@ -72,9 +59,9 @@ static void enter_stack(struct html_memory *memory, struct walk *walk, const str
 
 	if (!node->parent)
 		return;
-	add_weights(&memory->functions[node->function].own, &own);
+	live_weights_add(&memory->functions[node->function].own, &own);
 	if (!walk->open[node->function]++)
-		add_weights(&memory->functions[node->function].total, &walk->total[number]);
+		live_weights_add(&memory->functions[node->function].total, &walk->total[number]);
 }
 
 /* Walks from the empty stack down to the innermost functions, and back. */
@@ -138,7 +125,7 @@ static int add_stacks(struct html_memory *memory, uint32_t process, const struct
 		nodes[i] = stack->parent ? html_tree_child(&memory->tree, nodes[stack->parent], stack->function) : root;
 		into = memory->tree.failed ? NULL : weights_of(memory, nodes[i]);
 		if (into)
-			add_weights(into, &weights);
+			live_weights_add(into, &weights);
 		else
 			error = -ENOMEM;
 	}
@@ -192,7 +179,7 @@ static struct live_weights sum_up(struct html_memory *memory)
 	for (uint32_t i = memory->tree.count; i-- > 0;) {
 		uint32_t parent = memory->tree.nodes[i].parent;
 
-		add_weights(parent == i ? &all : &memory->weights[parent], &memory->weights[i]);
+		live_weights_add(parent == i ? &all : &memory->weights[parent], &memory->weights[i]);
 	}
 	return all;
 }

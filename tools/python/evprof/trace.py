@@ -486,16 +486,24 @@ class Trace:
         """
         return self._table("lines", filters)
 
-    def memory(self, **filters: Any) -> Table:
+    def memory(self, by: str = "function", **filters: Any) -> Table:
         """A Table with a row for each function: file, line, name (qualified); calls, allocations, and bytes allocated by
         the function itself, freed or not; peak_blocks, peak_bytes: those of them that were live at the peak of their
-        process, as flame(weight="peak") has them. Not with min_duration.
+        process, as flame(weight="peak") has them; end_blocks, end_bytes: at the program's end; temporary: allocations
+        that were freed before the thread's next one. Not with min_duration.
+
+        by="line" has the rows of `evprof memory`: the line is that of the allocation, 0 where lines were not recorded, C
+        functions count for their callers, each process has rows of its own (pid), and there are no calls.
 
         >>> import evprof
-        >>> evprof.load(trace_path).memory().columns
-        ['file', 'line', 'name', 'calls', 'allocations', 'bytes', 'peak_blocks', 'peak_bytes']
+        >>> evprof.load(trace_path).memory().columns[5:]
+        ['bytes', 'peak_blocks', 'peak_bytes', 'end_blocks', 'end_bytes', 'temporary']
+        >>> evprof.load(trace_path).memory(by="line").columns[:4]
+        ['file', 'line', 'name', 'allocations']
         """
-        return self._table("memory", filters)
+        if by not in ("function", "line"):
+            raise EvprofError('evprof: memory() is by function or line, not "%s"' % by)
+        return self._table("memory" if by == "function" else "memory_lines", filters)
 
     def tasks(self, **filters: Any) -> Table:
         """A Table with a row for each asyncio task: start of its first step and end of its last, ns since the start of the
@@ -523,7 +531,7 @@ class Trace:
         """A flame graph: "folded" stacks, a line each, for flamegraph.pl and speedscope, or the "html" page of
         `evprof export`, with timeline and table.
 
-        weight, of folded: time (ns), bytes, allocations, live (bytes at the program's end) or peak.
+        weight, of folded: time (ns), bytes, allocations, live (bytes at the program's end), peak or temporary.
 
         >>> import evprof
         >>> evprof.load(trace_path).flame(include="leaf").splitlines()[0].rpartition(";")[2].split(" ")[0]
