@@ -196,8 +196,10 @@ static void expect_traces_of_tests(const struct outcome *outcome)
 	expect_counted(outcome);
 	expect(outcome, strstr(outcome->out, "traces of 19 tests: "), "a line says where the traces are");
 	expect(outcome, !strstr(outcome->out, "traces of tests are missing"), "none is missing");
-	judged = run(.how = JOB_BARE, .args = {"python3", "@judge_pytest_traces.py", path_in(outcome, "seen"), folder},
-		     .timeout_s = 120);
+	judged =
+	    run(.how = JOB_BARE,
+		.args = {"python3", "@judge_pytest_traces.py", build_path("evprof"), path_in(outcome, "seen"), folder},
+		.timeout_s = 120);
 	expect(judged, judged->status == 0 && strcmp(judged->out, "19 tests\n") == 0, "calls as the tests counted");
 	list = run(.how = JOB_BARE, .args = {"sh", "-c", text("ls %s/*test_fork.evp", folder)});
 	expect(list, list->status == 0, "the test with a child");

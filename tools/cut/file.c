@@ -277,7 +277,8 @@ static void count_events(struct cut_file *file, const struct event_buffer *buffe
 			file->counts[kind]++;
 			file->events++;
 		}
-		extra += wire_extra_words(buffer->heads[i]);
+		if (wire_extra_words(buffer->heads[i])) /* else it may be NULL */
+			extra += wire_extra_words(buffer->heads[i]);
 	}
 }
 
