@@ -533,17 +533,27 @@ static void measure_apart(void)
 	thread_self.outside = outside;
 }
 
+static void give_back(void *words, size_t bytes)
+{
+	thread_self.nesting++;
+	munmap(words, bytes);
+	thread_self.nesting--;
+}
+
 static int calibrate(void *data)
 {
 	struct writer *writer = thread_self.writer;
 	size_t bytes = WORDS * sizeof(uint64_t);
-	void *words = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *words;
 
 	(void)data;
+	thread_self.nesting++; /* the memory is not the program's */
+	words = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	thread_self.nesting--;
 	if (words == MAP_FAILED)
 		return 0;
 	if (!python.PyDict_New || !python.PyEval_GetBuiltins || !python.PyGC_Collect || !writer->slot) {
-		munmap(words, bytes);
+		give_back(words, bytes);
 		return 0;
 	}
 	private_writer =
@@ -558,7 +568,7 @@ static int calibrate(void *data)
 	thread_self.writer = writer;
 	thread_self.entered = 0;
 	writer_expect_stack();
-	munmap(words, bytes);
+	give_back(words, bytes);
 	return 0;
 }
 

@@ -156,9 +156,9 @@ static inline __attribute__((always_inline)) void *domain_malloc(unsigned domain
 		return under[domain].malloc(under[domain].context, size);
 	thread_self.nesting = 1;
 	block = under[domain].malloc(under[domain].context, size);
-	thread_self.nesting = 0;
 	note_state(domain, block, size);
 	record_made(WIRE_MALLOC, domain, way, block, size);
+	thread_self.nesting = 0;
 	return block;
 }
 
@@ -172,9 +172,9 @@ static inline __attribute__((always_inline)) void *domain_calloc(unsigned domain
 		return under[domain].calloc(under[domain].context, count, size);
 	thread_self.nesting = 1;
 	block = under[domain].calloc(under[domain].context, count, size);
-	thread_self.nesting = 0;
 	note_state(domain, block, size);
 	record_made(WIRE_CALLOC, domain, way, block, __builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes);
+	thread_self.nesting = 0;
 	return block;
 }
 
@@ -186,9 +186,9 @@ static inline __attribute__((always_inline)) void *domain_realloc(unsigned domai
 		return under[domain].realloc(under[domain].context, old, size);
 	thread_self.nesting = 1;
 	block = under[domain].realloc(under[domain].context, old, size);
-	thread_self.nesting = 0;
 	(way == WAY_NATIVE_STACK ? record_with_native_stack : record_any)(WIRE_REALLOC, domain, (uintptr_t)block, size,
 									  (uintptr_t)old);
+	thread_self.nesting = 0;
 	return block;
 }
 
@@ -239,9 +239,9 @@ static inline __attribute__((always_inline)) void domain_free(unsigned domain, v
 		exchange_audit_entry(block);
 		return;
 	}
+	thread_self.nesting = 1;
 	if (domain != WIRE_DOMAIN_OBJ || likely(event_blocks_is_programs(block)))
 		record(WIRE_FREE, domain, false, block, 0);
-	thread_self.nesting = 1;
 	under[domain].free(under[domain].context, block);
 	thread_self.nesting = 0;
 }

@@ -148,6 +148,7 @@ void life_forked(void)
 {
 	/* The kernel has cleared the other state of the image. */
 	thread_self.nesting = 0;
+	thread_self.writing = 0;
 	thread_self.lost_block = NULL;
 	own_stack_forked();
 	sampler_forget();

@@ -129,8 +129,10 @@ static struct writer *begin_thread(void)
 	process_unlock();
 	thread_self.writer = writer;
 	pthread_once(&thread_key_once, make_thread_key);
+	thread_self.nesting++;
 	if (has_thread_key)
-		pthread_setspecific(thread_key, writer);
+		pthread_setspecific(thread_key, writer); /* it may allocate */
+	thread_self.nesting--;
 	return writer;
 }
 
@@ -279,6 +281,7 @@ static void put_stack(struct writer *writer, unsigned kind)
 		return;
 	known = !writer->resync && !writer->stack_cut;
 	read_stack(&stack, kind, most < STACK_SMALL ? (uint32_t)most : STACK_SMALL);
+	thread_self.nesting++;
 	if (stack.more && most > STACK_SMALL) {
 		stack.ids =
 		    mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -299,6 +302,7 @@ static void put_stack(struct writer *writer, unsigned kind)
 	note_stack(writer, &stack);
 	if (stack.ids != some)
 		munmap(stack.ids, bytes);
+	thread_self.nesting--;
 }
 
 /* How much of the room may be used before the next slow path. */
@@ -424,8 +428,11 @@ static struct writer *find_or_begin(unsigned kind)
 static __attribute__((noinline)) struct writer *look_for_room(unsigned kind)
 {
 	int saved_errno = errno;
-	struct writer *writer = find_or_begin(kind);
+	struct writer *writer;
 
+	writer_enter();
+	writer = find_or_begin(kind);
+	writer_leave();
 	errno = saved_errno;
 	return writer;
 }

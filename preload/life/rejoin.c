@@ -124,7 +124,7 @@ static void log_no_rejoin(void)
 /* Lock held. */
 static bool rejoin_if_due(unsigned kind, enum rejoin_when when, uint64_t now_us)
 {
-	bool may = may_move(kind);
+	bool may = may_move(kind), joined;
 
 	if (process->rejoin_after_us == WANTED && when == REJOIN_AT_TIMES)
 		when = REJOIN_NOW;
@@ -134,7 +134,12 @@ static bool rejoin_if_due(unsigned kind, enum rejoin_when when, uint64_t now_us)
 		process->rejoin_after_us = now_us + REJOIN_EVERY_US;
 	else if (when == REJOIN_NOW)
 		process->rejoin_after_us = WANTED;
-	return may && atomic_load(&process->status) == PROCESS_JOINED && is_gone(when) && join_again();
+	if (!may || atomic_load(&process->status) != PROCESS_JOINED || !is_gone(when))
+		return false;
+	thread_self.nesting++; /* its memory is not the program's */
+	joined = join_again();
+	thread_self.nesting--;
+	return joined;
 }
 
 bool rejoin_if_lost(unsigned kind, enum rejoin_when when)

@@ -176,10 +176,12 @@ void memory_shrink(enum memory_room room)
 {
 	int saved_errno = errno;
 
+	thread_self.nesting++; /* what it unmaps is not the program's */
 	process_lock();
 	if (atomic_load(&process->status) == PROCESS_JOINED || atomic_load(&process->status) == PROCESS_STOPPED)
 		shrink_to(room);
 	process_unlock();
+	thread_self.nesting--;
 	errno = saved_errno;
 }
 

@@ -23,17 +23,25 @@ int process_init(void)
 /* For short sections only: copying a definition, setting up a ring once. */
 void process_lock(void)
 {
+	writer_enter(); /* a signal handler over the holder would wait for itself */
 	lock_take(&process->lock);
 }
 
 bool process_lock_at_end(void)
 {
-	return lock_take_within(&process->lock, LOCK_AT_END_MS);
+	bool taken;
+
+	writer_enter();
+	taken = lock_take_within(&process->lock, LOCK_AT_END_MS);
+	if (!taken)
+		writer_leave();
+	return taken;
 }
 
 void process_unlock(void)
 {
 	lock_give(&process->lock);
+	writer_leave();
 }
 
 uint64_t process_now_us(void)

@@ -93,12 +93,17 @@ void writer_lose(struct writer *writer, unsigned kind)
 
 bool writer_unlose(struct writer *writer)
 {
+	bool known;
+
+	writer_enter();
 	thread_self.lost_block = NULL;
-	if (!writer->gap || writer->gap != thread_self.lost_gap)
-		return false;
-	atomic_fetch_sub_explicit(&writer->slot->lost[WIRE_MALLOC], 1, memory_order_relaxed);
-	writer->gap--;
-	return true;
+	known = writer->gap && writer->gap == thread_self.lost_gap;
+	if (known) {
+		atomic_fetch_sub_explicit(&writer->slot->lost[WIRE_MALLOC], 1, memory_order_relaxed);
+		writer->gap--;
+	}
+	writer_leave();
+	return known;
 }
 
 void writer_take_chunk(struct writer *writer)
@@ -163,24 +168,32 @@ void writer_put_number(struct writer *writer, unsigned kind, uint64_t number)
 
 void writer_put_words(struct writer *writer, uint32_t head, const uint64_t *extra)
 {
-	uint64_t stamp = writer_stamp(writer), at = writer->head;
+	uint64_t stamp, at;
 
+	writer_enter();
+	stamp = writer_stamp(writer);
+	at = writer->head;
 	writer_store(writer, at++, stamp | head);
 	for (unsigned i = 0; i < wire_extra_words(head); i++)
 		writer_store(writer, at++, extra[i]);
 	writer->head = at;
 	ring_publish(writer->slot, at);
+	writer_leave();
 }
 
 void writer_write_with_native_stack(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra,
 				    uint64_t extra_2)
 {
-	uint64_t stamp = writer_stamp(writer), at = writer->head;
+	uint64_t stamp, at;
 
+	writer_enter();
+	stamp = writer_stamp(writer);
+	at = writer->head;
 	writer_store(writer, at++, stamp | wire_head(WIRE_NATIVE_STACK, frame));
 	writer_store(writer, at++, head);
 	writer_store(writer, at++, extra);
 	if (wire_extra_words(head) == 2)
 		writer_store(writer, at++, extra_2);
 	writer->head = at;
+	writer_leave();
 }

@@ -3,6 +3,13 @@
  *
  * A hook calls writer_reserve() (life.h), then computes the event's argument, then calls writer_put(). Reserving comes
  * first because it may join a collector (after a fork), which assigns all ids anew.
+ *
+ * A signal handler that allocates records its allocation (hooks_malloc.c) over whatever it interrupts. It must not do so
+ * while an event is being written, and recognises that without an instruction of the fast path's:
+ *
+ *   the fast path    takes its words first (writer_take()), and publishes them last: head is above what is published
+ *   slow functions   count thread_self.writing up meanwhile (writer_enter())
+ *   allocators       keep thread_self.nesting above 0 until their event is written
  */
 #ifndef PRELOAD_WRITER_H
 #define PRELOAD_WRITER_H
@@ -83,6 +90,7 @@ _Static_assert(offsetof(struct writer, room) == 64, "the fast path needs the fir
 struct thread_self {
 	struct writer *writer;
 	uint32_t nesting;	 /* > 0: inside an allocator or inside evprof itself: memory events are not recorded */
+	uint32_t writing;	 /* > 0: an event is being written: another one in a signal handler is lost */
 	uint32_t entered;	 /* the hooks' installer has seen this thread */
 	uint32_t profile_checks; /* until 3.11: events left that check whether another profile function replaced ours */
 	bool greenlets;		 /* switches between this thread's greenlets are recorded (greenlets.c) */
@@ -177,6 +185,50 @@ static inline void writer_count_lost(struct writer *writer, unsigned kind)
 	writer->gap++;
 }
 
+/* Around all that changes a writer, except for the fast path. A signal handler's event is lost meanwhile, and counted. */
+static inline void writer_enter(void)
+{
+	thread_self.writing++;
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void writer_leave(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	thread_self.writing--;
+}
+
+/*
+ * Takes words for an event, and returns the position of the first. Between two instructions a signal handler may write
+ * an event of its own, so this is one, and everything else about the writer is read after it.
+ */
+static inline uint64_t writer_take(struct writer *writer, uint64_t words)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("xaddq %0, %1" : "+r"(words), "+m"(writer->head) : : "cc", "memory");
+	return words;
+#else
+	uint64_t at = __atomic_fetch_add(&writer->head, words, __ATOMIC_RELAXED);
+
+	atomic_signal_fence(memory_order_seq_cst);
+	return at;
+#endif
+}
+
+/* Gives back what was taken last, before anything of it is published. */
+static inline void writer_give_back(struct writer *writer, uint64_t at)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	__atomic_store_n(&writer->head, at, __ATOMIC_RELAXED);
+}
+
+/* Whether no event is being written in the fast path. The writer has a slot. */
+static inline bool writer_is_quiet(const struct writer *writer)
+{
+	return atomic_load_explicit(&writer->slot->head, memory_order_relaxed) == writer->head ||
+	       atomic_load_explicit(&writer->slot->held, memory_order_relaxed) == writer->head;
+}
+
 /* Writes a WIRE_TIME with the time of the event that follows, or a WIRE_CPU where CPU times are recorded. */
 void writer_put_time(struct writer *writer, uint64_t now) __attribute__((cold, noinline));
 
@@ -195,11 +247,14 @@ static inline uint64_t writer_stamp(struct writer *writer)
 
 static inline void writer_put(struct writer *writer, uint32_t head)
 {
-	uint64_t stamp = writer_stamp(writer);
+	uint64_t stamp;
 
 	invariant(wire_head_kind(head) && !wire_extra_words(head));
+	writer_enter();
+	stamp = writer_stamp(writer);
 	writer_store(writer, writer->head, stamp | head);
 	ring_publish(writer->slot, ++writer->head);
+	writer_leave();
 }
 
 /* Writes an event from WIRE_THREAD_START on that has one number, or none (0). */
@@ -211,14 +266,18 @@ void writer_put_words(struct writer *writer, uint32_t head, const uint64_t *extr
 /* Writes an event with its extra words; extra_2 only if there are two. The caller publishes or holds it. */
 static inline void writer_write_extra(struct writer *writer, uint32_t head, uint64_t extra, uint64_t extra_2)
 {
-	uint64_t stamp = writer_stamp(writer), at = writer->head;
+	uint64_t stamp, at;
 
 	invariant(wire_extra_words(head));
+	writer_enter();
+	stamp = writer_stamp(writer);
+	at = writer->head;
 	writer_store(writer, at++, stamp | head);
 	writer_store(writer, at++, extra);
 	if (wire_extra_words(head) == 2)
 		writer_store(writer, at++, extra_2);
 	writer->head = at;
+	writer_leave();
 }
 
 static inline void writer_put_extra(struct writer *writer, uint32_t head, uint64_t extra, uint64_t extra_2)
@@ -265,9 +324,13 @@ static inline bool writer_retract(struct writer *writer, const void *block)
 					 wire_memory_address((uintptr_t)block))
 		return false;
 	invariant(writer->before_held.head < writer->head);
+	/* From here on a signal handler writes nothing. If it did just before, the event is published. */
 	ring_release(writer->slot);
-	writer->head = writer->before_held.head;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (unlikely(!writer_holds(writer)))
+		return false;
 	writer->last_ticks = writer->before_held.ticks;
+	writer_give_back(writer, writer->before_held.head);
 	return true;
 }
 
@@ -315,9 +378,11 @@ static inline uint64_t writer_chunk(struct writer *writer)
 /* Writes a call, resume or throw that is the step of a task. Both events have one timestamp. */
 static inline void writer_put_step(struct writer *writer, uint32_t head, uint64_t task)
 {
+	writer_enter();
 	writer_put_extra(writer, wire_head(WIRE_TASK, wire_head_arg(head)), task, 0);
 	writer_store(writer, writer->head, head);
 	ring_publish(writer->slot, ++writer->head);
+	writer_leave();
 }
 
 static inline int writer_has_room(const struct writer *writer)
@@ -336,15 +401,16 @@ static inline uint64_t *writer_at(const struct writer *writer, uint64_t at)
 /* 0: a WIRE_TIME is needed, nothing was written. */
 static inline int writer_put_fast(struct writer *writer, uint32_t head)
 {
-	uint64_t now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks, at = writer->head;
+	uint64_t at = writer_take(writer, 1), now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks;
 
-	if (unlikely(ticks >= writer->pause))
+	if (unlikely(ticks >= writer->pause)) {
+		writer_give_back(writer, at);
 		return 0;
+	}
 	invariant(wire_head_kind(head) && !wire_extra_words(head) && !(ticks >> 32));
 	writer->last_ticks = now;
 	__atomic_store_n(writer_at(writer, at), ticks << 32 | head, __ATOMIC_RELAXED);
-	writer->head = ++at;
-	ring_publish(writer->slot, at);
+	ring_publish(writer->slot, at + 1);
 	return 1;
 }
 
@@ -370,11 +436,13 @@ static inline void writer_put_line(struct writer *writer, uint32_t line)
 {
 	uint32_t shown = line < WIRE_ARG_MAX ? line : WIRE_ARG_MAX;
 
+	writer_enter();
 	writer_store(writer, writer->head, wire_word(wire_head(WIRE_AT_LINE, shown), 0));
 	ring_publish(writer->slot, ++writer->head);
+	writer_leave();
 }
 
-/* hold: see writer_hold(); a compile-time constant. */
+/* Under thread_self.nesting. hold: see writer_hold(); a compile-time constant. */
 static inline __attribute__((always_inline)) int writer_put_fast_extra(struct writer *writer, uint32_t head,
 								       uint64_t extra, bool hold)
 {
