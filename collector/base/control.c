@@ -150,6 +150,7 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 	message->root = json_is_true(root);
 	message->sample_rate = (int)sample_rate;
 	message->native = json_is_true(json_object_get(object, "native"));
+	message->malloc_unseen = json_is_true(json_object_get(object, "malloc_unseen"));
 	message->filtered = json_is_true(json_object_get(object, "filtered"));
 	return parse_texts(object, message);
 }

@@ -26,10 +26,11 @@ struct control_message {
 	pid_t ppid;
 	uint64_t start_time;
 	bool root;
-	int sample_rate; /* samples a second; 0: not sampled */
-	int wait_ms;	 /* of a hold: wait for processes that still run */
-	bool native;	 /* native stacks are recorded */
-	bool filtered;	 /* functions are filtered */
+	int sample_rate;    /* samples a second; 0: not sampled */
+	int wait_ms;	    /* of a hold: wait for processes that still run */
+	bool native;	    /* native stacks are recorded */
+	bool malloc_unseen; /* native allocations were asked for, and do not reach the library */
+	bool filtered;	    /* functions are filtered */
 	const char *python;
 	const char *program;
 	const char *exe;

@@ -108,6 +108,8 @@ char *meta_process(const struct control_message *join, uint32_t process, uint32_
 		add_member(&process_object, "sample_rate", integer((uint64_t)join->sample_rate));
 	if (join->native)
 		add_member(&process_object, "native", json_true());
+	if (join->malloc_unseen)
+		add_member(&process_object, "malloc_unseen", json_true());
 	if (join->filtered)
 		add_member(&process_object, "filtered", json_true());
 	return dump_object(process_object);
@@ -139,6 +141,9 @@ static const char *const fields[WIRE_KINDS] = {
     [WIRE_EXIT] = "status",
     [WIRE_MARK] = "mark",
     [WIRE_PAUSE] = "stopped",
+    [WIRE_MMAP] = "1: of a file; address; size",
+    [WIRE_MUNMAP] = "; address; size",
+    [WIRE_REALLOC_BEGIN] = "; address",
     [WIRE_SPAN_BEGIN] = "; name; number",
     [WIRE_SPAN_END] = "number",
     [WIRE_COUNTER] = "; name; double",

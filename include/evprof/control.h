@@ -33,6 +33,7 @@
  *   events      array     of strings: the recorded kinds
  *   sample_rate integer   optional: stacks are sampled at this rate in samples a second, without hooks (sampling.h)
  *   native      boolean   optional: native stacks of allocations are recorded
+ *   malloc_unseen  boolean  optional: native allocations were asked for, and do not reach evprof
  *   filtered    boolean   optional: functions are filtered (EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH)
  *   formats     string    optional: EVPROF_FORMAT, names with commas. A private collector has the finished trace
  *                         written in these formats, next to it; a daemon has an option for that

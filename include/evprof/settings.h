@@ -30,15 +30,16 @@ enum setting_event {
 	EVENT_EXCEPTION = 4,
 	EVENT_MEM = 8,
 	EVENT_LINE = 16,
-	EVENT_CPU = 32,	   /* no events of its own: adds CPU times to the others */
-	EVENT_SAMPLE = 64, /* stacks are sampled from outside (sampling.h); allowed with EVENT_CPU only */
+	EVENT_CPU = 32,	    /* no events of its own: adds CPU times to the others */
+	EVENT_SAMPLE = 64,  /* stacks are sampled from outside (sampling.h); allowed with EVENT_CPU only */
+	EVENT_MALLOC = 128, /* native allocations; with EVENT_MEM, so that no block is counted twice */
 };
 
 /* Their spelling in EVPROF_EVENTS and the trace: name i is 1 << i of enum setting_event. */
-#define SETTING_EVENTS 7
+#define SETTING_EVENTS 8
 #define SETTING_EVENT_NAMES                                                                                            \
 	{                                                                                                              \
-		"call", "c_call", "exception", "mem", "line", "cpu", "sample"                                          \
+		"call", "c_call", "exception", "mem", "line", "cpu", "sample", "malloc"                                \
 	}
 
 #define SETTING_ON_FULL_MAX_MS 60000
@@ -67,14 +68,19 @@ static inline const char *setting_events(const char *value, unsigned *events)
 		unsigned event = setting_event(p, length);
 
 		if (!event)
-			return "a list, with commas, of call, c_call, exception, mem, line, cpu, sample";
+			return "a list, with commas, of call, c_call, exception, mem, line, cpu, sample, malloc";
 		all |= event;
 		p += length + (p[length] == ',');
 	}
 	if (all & EVENT_SAMPLE && all & ~(unsigned)(EVENT_SAMPLE | EVENT_CPU))
 		return "sample alone or with cpu, or a list without it";
 	/* A line event has only the line: its function is the one on top of the call stack. */
-	*events = all & EVENT_LINE ? all | EVENT_CALL : all;
+	if (all & EVENT_LINE)
+		all |= EVENT_CALL;
+	/* What Python's allocators take from malloc() is told from the rest by them. */
+	if (all & EVENT_MALLOC)
+		all |= EVENT_MEM;
+	*events = all;
 	return NULL;
 }
 

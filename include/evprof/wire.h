@@ -54,6 +54,11 @@
  *
  * The third word of WIRE_REALLOC is the old address.
  *
+ * A free is recorded before it happens and an allocation after, so no other thread gets the block in between. A realloc
+ * is both. Where other threads may allocate meanwhile, a WIRE_REALLOC_BEGIN comes before it happens: from there on
+ * another thread may be given the old address, and the WIRE_REALLOC of the same thread ends the block that had it at the
+ * WIRE_REALLOC_BEGIN. If it failed (address 0), that block lives on.
+ *
  * Greenlets are stacks of one thread that take turns. WIRE_SWITCH has two addresses. An address identifies a greenlet
  * while it lives. A greenlet that has ended has an empty stack, so its address may be used again.
  *
@@ -135,17 +140,19 @@ enum wire_kind {
 	WIRE_PAUSE = 40,	 /* number: 1 the program stopped recording, 0 started it again */
 
 	/*
-	 * Names and keys are defined like marks. Reserved, and written by nobody yet: what has no name below. 46 and 55
-	 * to 62 are free. 63 would have a further sub-kind in its first extra word.
+	 * Names and keys are defined like marks. Reserved, and written by nobody yet: what has no name below. 55 to 62
+	 * are free. 63 would have a further sub-kind in its first extra word.
 	 */
-	WIRE_MMAP = 41,		/* value: 1 for a file; extra words: address, size. After a native stack */
-	WIRE_MUNMAP = 42,	/* extra words: address, size */
-	WIRE_SPAN_BEGIN = 43,	/* extra words: name's id, span's number in its process */
-	WIRE_SPAN_END = 44,	/* number: span's number */
-	WIRE_COUNTER = 45,	/* extra words: name's id, the value: IEEE 754 double; NaN has no payload */
-	WIRE_GC_BEGIN = 47,	/* value: generation */
-	WIRE_GC_END = 48,	/* value: generation; extra words: objects collected, objects that cannot be */
-	WIRE_LOCK_WAIT = 49,	/* extra word: address of a lock that another thread holds */
+	WIRE_MMAP = 41,	      /* value: 1 for a file; extra words: address (0: it failed), size. After a native stack */
+	WIRE_MUNMAP = 42,     /* extra words: address, size: what was mapped there is so no more */
+	WIRE_SPAN_BEGIN = 43, /* extra words: name's id, span's number in its process */
+	WIRE_SPAN_END = 44,   /* number: span's number */
+	WIRE_COUNTER = 45,    /* extra words: name's id, the value: IEEE 754 double; NaN has no payload */
+	WIRE_REALLOC_BEGIN =
+	    46,		     /* extra word: address of a block that the thread's next WIRE_REALLOC moves, see above */
+	WIRE_GC_BEGIN = 47,  /* value: generation */
+	WIRE_GC_END = 48,    /* value: generation; extra words: objects collected, objects that cannot be */
+	WIRE_LOCK_WAIT = 49, /* extra word: address of a lock that another thread holds */
 	WIRE_LOCK_ACQUIRE = 50, /* extra word: address */
 	WIRE_LOCK_RELEASE = 51, /* extra word: address */
 	WIRE_ARGUMENT = 52,	/* value: enum wire_argument_type; extra words: key's id, the value, see above */
@@ -190,7 +197,7 @@ enum wire_domain {
 	WIRE_DOMAIN_RAW = 0,
 	WIRE_DOMAIN_MEM = 1,
 	WIRE_DOMAIN_OBJ = 2,
-	WIRE_DOMAIN_NATIVE = 3, /* reserved: malloc() and its kin, called by anybody */
+	WIRE_DOMAIN_NATIVE = 3, /* malloc() and its kin, called by anything but Python's allocators */
 };
 
 enum wire_start {
@@ -206,8 +213,8 @@ enum wire_start {
 		    "exception", "malloc", "calloc", "realloc", "free", "time", "gap", "stack", "frame", "extended",   \
 		    "cpu", "native_stack", "at_line", "other_call", NULL, NULL, NULL, NULL, "line", "switch", "task",  \
 		    "open", "thread_start", "thread_end", "process_start", "fork", "exec", "exec_failed", "exit",      \
-		    "mark", "pause", NULL, NULL, "span_begin", "span_end", "counter", NULL, NULL, NULL, NULL, NULL,    \
-		    NULL, "argument"                                                                                   \
+		    "mark", "pause", "mmap", "munmap", "span_begin", "span_end", "counter", "realloc_begin", NULL,     \
+		    NULL, NULL, NULL, NULL, "argument"                                                                 \
 	}
 
 /* The kind without a look at the sub-kind: WIRE_EXTENDED for all kinds from 32 on. */
@@ -242,7 +249,7 @@ static inline unsigned wire_extra_words(uint32_t head)
 static inline int wire_is_bookkeeping(unsigned kind)
 {
 	return kind == WIRE_NONE || (kind >= WIRE_TIME && kind <= WIRE_OTHER_CALL) || kind == WIRE_OPEN ||
-	       kind == WIRE_ARGUMENT;
+	       kind == WIRE_ARGUMENT || kind == WIRE_REALLOC_BEGIN;
 }
 
 static inline int wire_is_memory(unsigned kind)

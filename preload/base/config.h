@@ -21,6 +21,7 @@ struct config {
 	bool calibrate;	      /* EVPROF_CALIBRATE */
 	bool native_stacks;   /* EVPROF_NATIVE, if possible (native.h) */
 	bool program_only;    /* EVPROF_PROGRAM_ONLY; implies EVENT_CALL */
+	bool malloc_unseen;   /* EVENT_MALLOC, and the program's malloc() is not evprof's (interposed.h) */
 	unsigned events;      /* EVPROF_EVENTS: enum setting_event */
 	uint64_t ring_bytes;  /* EVPROF_RING_SIZE: a power of two */
 	uint32_t wait_ms;     /* EVPROF_ON_FULL: 0 for drop */

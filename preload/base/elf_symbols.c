@@ -114,6 +114,57 @@ void *elf_symbol(const char *name, const char *last)
 	return search.found;
 }
 
+struct search_around {
+	uintptr_t own;
+	const char *name;
+	bool past; /* the object was seen */
+	void *within, *before, *after;
+};
+
+static bool has_address(const struct dl_phdr_info *object, uintptr_t address)
+{
+	for (ElfW(Half) i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_LOAD &&
+		    address - object->dlpi_addr - object->dlpi_phdr[i].p_vaddr < object->dlpi_phdr[i].p_memsz)
+			return true;
+	return false;
+}
+
+static int search_object(struct dl_phdr_info *object, size_t size, void *data)
+{
+	struct search_around *search = data;
+	bool own = has_address(object, search->own);
+	struct tables tables;
+	void *found;
+
+	(void)size;
+	search->past |= own;
+	found = find_tables(object, &tables) ? find_in(&tables, search->name) : NULL;
+	if (own)
+		search->within = found;
+	else if (search->past)
+		search->after = found;
+	else if (!search->before)
+		search->before = found;
+	return search->after != NULL;
+}
+
+void *elf_symbol_after(const void *own, const char *name)
+{
+	struct search_around search = {.own = (uintptr_t)own, .name = name};
+
+	dl_iterate_phdr(search_object, &search);
+	return search.after ? search.after : search.before;
+}
+
+void *elf_symbol_within(const void *own, const char *name)
+{
+	struct search_around search = {.own = (uintptr_t)own, .name = name};
+
+	dl_iterate_phdr(search_object, &search);
+	return search.within;
+}
+
 static int note_loads(struct dl_phdr_info *library, size_t size, void *data)
 {
 	*(uint64_t *)data = size > offsetof(struct dl_phdr_info, dlpi_adds) ? library->dlpi_adds : 0;

@@ -15,6 +15,15 @@
  */
 void *elf_symbol(const char *name, const char *last);
 
+/*
+ * The definition that the object with this address calls without its own: that of the next object in load order, or if
+ * there is none (the object was loaded late) the first in another object. NULL: none.
+ */
+void *elf_symbol_after(const void *own, const char *name);
+
+/* The definition in the object with this address, or NULL. */
+void *elf_symbol_within(const void *own, const char *name);
+
 /* Whether libraries were loaded since the previous call with the same counter. loads: initially 0. */
 bool elf_symbols_changed(uint64_t *loads);
 

@@ -37,7 +37,7 @@ void own_stack_note(const stack_t *set)
 	alternate = set->ss_flags & SS_DISABLE ? none : *set;
 }
 
-static bool on_alternate_stack(void)
+bool own_stack_is_wanted(void)
 {
 	return (uintptr_t)__builtin_frame_address(0) - (uintptr_t)alternate.ss_sp < alternate.ss_size;
 }
@@ -92,7 +92,7 @@ void own_stack_call(void (*call)(void *argument), void *argument)
 	sigset_t all, before;
 	bool done;
 
-	if (!on_alternate_stack() || atomic_flag_test_and_set(&taken)) {
+	if (!own_stack_is_wanted() || atomic_flag_test_and_set(&taken)) {
 		call(argument);
 		errno = saved_errno;
 		return;

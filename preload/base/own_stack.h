@@ -6,9 +6,13 @@
 #define PRELOAD_OWN_STACK_H
 
 #include <signal.h>
+#include <stdbool.h>
 
 /* Calls a function, on another stack if this one is an alternate signal stack. Keeps errno. */
 void own_stack_call(void (*call)(void *argument), void *argument);
+
+/* Whether own_stack_call() would use another stack. */
+bool own_stack_is_wanted(void);
 
 /* Stores the alternate stack that the calling thread has set. */
 void own_stack_note(const stack_t *set);

@@ -11,6 +11,7 @@
 #include "hooks/event_blocks.h"
 #include "hooks/hooks.h"
 #include "life/life.h"
+#include "ring/process.h"
 #include "ring/writer.h"
 
 __thread struct bound_methods bound_methods __attribute__((tls_model("initial-exec")));
@@ -178,6 +179,18 @@ static inline __attribute__((always_inline)) void *domain_calloc(unsigned domain
 	return block;
 }
 
+/* With the GIL no other thread gets the old block of a realloc. */
+static void record_realloc_begin(unsigned domain, const void *old)
+{
+	struct writer *writer;
+
+	if (!old || !(domain == WIRE_DOMAIN_RAW || python.free_threaded) || !process_has_threads())
+		return;
+	writer = writer_reserve(WIRE_REALLOC_BEGIN);
+	if (writer)
+		writer_put_realloc_begin(writer, old);
+}
+
 static inline __attribute__((always_inline)) void *domain_realloc(unsigned domain, enum way way, void *old, size_t size)
 {
 	void *block;
@@ -185,6 +198,7 @@ static inline __attribute__((always_inline)) void *domain_realloc(unsigned domai
 	if (unlikely(thread_self.nesting))
 		return under[domain].realloc(under[domain].context, old, size);
 	thread_self.nesting = 1;
+	record_realloc_begin(domain, old);
 	block = under[domain].realloc(under[domain].context, old, size);
 	(way == WAY_NATIVE_STACK ? record_with_native_stack : record_any)(WIRE_REALLOC, domain, (uintptr_t)block, size,
 									  (uintptr_t)old);

@@ -14,6 +14,7 @@
 #include "hooks/greenlets.h"
 #include "hooks/hook_compat.h"
 #include "hooks/hooks.h"
+#include "hooks/hooks_malloc.h"
 #include "hooks/program.h"
 #include "life/life.h"
 #include "ring/clock.h"
@@ -46,7 +47,7 @@ static void begin_once(void)
 	native_stacks_begin();
 	if (life_join(WIRE_START_EXEC) < 0)
 		return;
-	calls_known = config.events & ~(unsigned)(EVENT_MEM | EVENT_SAMPLE | EVENT_CPU) &&
+	calls_known = config.events & ~(unsigned)(EVENT_MEM | EVENT_MALLOC | EVENT_SAMPLE | EVENT_CPU) &&
 		      !python_verify(definitions_forget_code);
 	calls_possible = calls_known;
 	if (!calls_possible)
@@ -58,6 +59,7 @@ static void begin_once(void)
 	if (config.events & EVENT_MEM) {
 		hook_compat_of_memory();
 		hooks_memory_set();
+		hooks_malloc_set();
 	}
 	if (calls_possible)
 		hooks_memory_watch_states();

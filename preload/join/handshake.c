@@ -223,6 +223,8 @@ static void add_events(struct text *text)
 		text_add(text, ",\"sample_rate\":%u", config.sample_rate);
 	if (config.native_stacks)
 		text_add(text, ",\"native\":true");
+	if (config.malloc_unseen)
+		text_add(text, ",\"malloc_unseen\":true");
 	if (filter_any)
 		text_add(text, ",\"filtered\":true");
 }

@@ -39,9 +39,14 @@ static pthread_key_t thread_key;
 static bool has_thread_key; /* the program may have taken all keys; without one the end of threads is not seen */
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
 
+/* Other destructors may free: where that is recorded, the ring ends in the next round of them. */
 static void thread_gone(void *value)
 {
-	(void)value;
+	if (config.events & EVENT_MALLOC && !thread_self.ends) {
+		thread_self.ends = true;
+		pthread_setspecific(thread_key, value);
+		return;
+	}
 	writer_end_thread();
 }
 

@@ -104,6 +104,16 @@ void process_expect_stacks(void);
 /* Sets a status in which nothing is recorded. All threads notice at their next event. */
 void process_set_status(uint32_t status);
 
+/* libc's own record, since 2.32; libraries before have none. It is false from the first thread on. */
+#pragma weak __libc_single_threaded
+extern char __libc_single_threaded;
+
+/* Whether other threads may allocate meanwhile. */
+static inline bool process_has_threads(void)
+{
+	return !&__libc_single_threaded || !__libc_single_threaded;
+}
+
 /* Wakes a collector that may sleep between two polls. If it cannot be reached, it is informed not to rely on wakes. */
 void process_poke_collector(void);
 

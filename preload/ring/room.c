@@ -129,6 +129,17 @@ void room_show_held(struct writer *writer)
 	writer->held_end = 0;
 }
 
+void room_settle(struct writer *writer)
+{
+	if (!writer->slot)
+		return;
+	if ((writer->head & writer->mask) == writer->mask && room_of(writer) > 1) { /* fills the lap's last word */
+		writer_store(writer, writer->head, wire_word(wire_head(WIRE_NATIVE_STACK, 0), 0));
+		ring_publish(writer->slot, ++writer->head);
+	}
+	writer->lap = (uintptr_t)writer->words - (writer->head & ~writer->mask) * sizeof(uint64_t);
+}
+
 void writer_expect_stack(void)
 {
 	struct writer *writer = thread_self.writer;
@@ -179,6 +190,13 @@ void writer_put_words(struct writer *writer, uint32_t head, const uint64_t *extr
 	writer->head = at;
 	ring_publish(writer->slot, at);
 	writer_leave();
+}
+
+void writer_put_realloc_begin(struct writer *writer, const void *old)
+{
+	uint64_t address = (uintptr_t)old;
+
+	writer_put_words(writer, wire_extended(WIRE_REALLOC_BEGIN, 1, 0), &address);
 }
 
 void writer_write_with_native_stack(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra,

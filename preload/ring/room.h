@@ -25,6 +25,12 @@ void room_wake_collector(const struct writer *writer);
 /* Publishes the held event: it cannot be retracted once another event follows, even if that one is lost. */
 void room_show_held(struct writer *writer);
 
+/*
+ * Called after the slow path of an event that may have interrupted another: that one has checked its room and is about
+ * to take one word. It gets it in this lap.
+ */
+void room_settle(struct writer *writer);
+
 /* Counts an event as lost, as writer_lose() does. */
 void room_count_lost(struct writer *writer, unsigned kind);
 

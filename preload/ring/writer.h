@@ -93,14 +93,16 @@ struct thread_self {
 	uint32_t writing;	 /* > 0: an event is being written: another one in a signal handler is lost */
 	uint32_t entered;	 /* the hooks' installer has seen this thread */
 	uint32_t profile_checks; /* until 3.11: events left that check whether another profile function replaced ours */
-	bool greenlets;		 /* switches between this thread's greenlets are recorded (greenlets.c) */
-	bool in_program_profile; /* until 3.11: the program's own profile function runs */
-	bool called;		 /* EVPROF_CALIBRATE, 3.12 and later: a reported call has not started a function yet */
-	bool unreported;	 /* likewise: a function starts without a reported call */
-	const void *event_block; /* allocated for an event, and the next block to be freed (event_blocks.h) */
-	const void *lost_block;	 /* of an allocation that was lost and would be held, see writer_lose() ... */
-	uint64_t lost_gap;	 /* ... and is the last lost event while the writer's gap equals this */
-	const void *raised_in;	 /* the greenlet in which the program's trace function raised, until that is noticed */
+	uint32_t no_native_stack; /* > 0: the native stack may not be read here */
+	bool ends;		  /* the thread's destructors run */
+	bool greenlets;		  /* switches between this thread's greenlets are recorded (greenlets.c) */
+	bool in_program_profile;  /* until 3.11: the program's own profile function runs */
+	bool called;		  /* EVPROF_CALIBRATE, 3.12 and later: a reported call has not started a function yet */
+	bool unreported;	  /* likewise: a function starts without a reported call */
+	const void *event_block;  /* allocated for an event, and the next block to be freed (event_blocks.h) */
+	const void *lost_block;	  /* of an allocation that was lost and would be held, see writer_lose() ... */
+	uint64_t lost_gap;	  /* ... and is the last lost event while the writer's gap equals this */
+	const void *raised_in;	  /* the greenlet in which the program's trace function raised, until that is noticed */
 	const void *hooked_state; /* the PyThreadState that has evprof's profile function */
 	const void *made_state;	  /* until 3.11: a block that may become a PyThreadState, see install_made_state() */
 	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */
@@ -262,6 +264,9 @@ void writer_put_number(struct writer *writer, unsigned kind, uint64_t number);
 
 /* Writes an event with any number of extra words that is in its head. */
 void writer_put_words(struct writer *writer, uint32_t head, const uint64_t *extra);
+
+/* Writes WIRE_REALLOC_BEGIN. */
+void writer_put_realloc_begin(struct writer *writer, const void *old);
 
 /* Writes an event with its extra words; extra_2 only if there are two. The caller publishes or holds it. */
 static inline void writer_write_extra(struct writer *writer, uint32_t head, uint64_t extra, uint64_t extra_2)

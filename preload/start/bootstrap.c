@@ -32,6 +32,7 @@
 #include "python/python.h"
 #include "ring/clock.h"
 #include "ring/process.h"
+#include "start/interposed.h"
 
 __thread int bootstrap_forking __attribute__((tls_model("initial-exec")));
 
@@ -165,6 +166,8 @@ static void wait_for_start(void)
 	late = constructs && python.PyGILState_GetThisThreadState();
 	config.program_only &= !late; /* evprof_start() says when recording begins */
 	clock_init();
+	if (config.events & EVENT_MALLOC)
+		interpose_malloc_begin();
 	on_exit(program_exits, NULL);
 	if (process_init() < 0) {
 		log_line(LOG_ERROR, "no memory to record with; nothing is recorded");

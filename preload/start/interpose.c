@@ -15,6 +15,8 @@
  *   prctl                the program gives up system calls (seccomp), or the time-stamp counter
  *   mlockall             the address space is locked in memory, with evprof's part of it
  *   setrlimit, prlimit   the address space is limited, with evprof's part of it
+ *
+ * Those that allocate are in interpose_malloc.c.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -41,17 +43,7 @@
 #include "ring/memory.h"
 #include "ring/process.h"
 #include "start/bootstrap.h"
-
-#define PUBLIC __attribute__((visibility("default")))
-
-/* A call in a return statement is a jump, in builds without optimization, too. */
-#if __has_attribute(musttail)
-#define JUMPS
-#define JUMP_TO(call) __attribute__((musttail)) return call
-#else
-#define JUMPS __attribute__((optimize("O2"), no_sanitize("address")))
-#define JUMP_TO(call) return call
-#endif
+#include "start/interposed.h"
 
 /* musl has one width of limits, under one name, and no type for their numbers. */
 #ifdef __GLIBC__

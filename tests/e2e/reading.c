@@ -270,18 +270,20 @@ static void event_names(struct event *event, char **field, int fields)
 
 static void event_memory(struct event *event, char **field, int fields)
 {
-	if (fields < 7)
+	if (fields < 6)
 		return;
 	event->address = strtoull(field[4], NULL, 16);
 	event->size = strtoull(field[5], NULL, 10);
-	snprintf(event->domain, sizeof(event->domain), "%s", field[6]);
+	if (fields > 6) /* of a mapping: what it is of */
+		snprintf(event->domain, sizeof(event->domain), "%.7s", field[6]);
 	if (fields > 7)
 		event->old_address = strtoull(field[7], NULL, 16);
 }
 
 static bool is_memory(const char *kind)
 {
-	return !strcmp(kind, "malloc") || !strcmp(kind, "calloc") || !strcmp(kind, "realloc") || !strcmp(kind, "free");
+	return !strcmp(kind, "malloc") || !strcmp(kind, "calloc") || !strcmp(kind, "realloc") || !strcmp(kind, "free") ||
+	       !strcmp(kind, "mmap") || !strcmp(kind, "munmap");
 }
 
 static void event_parse(struct event *event, char *line)

@@ -35,7 +35,7 @@ static const char help_text[] =
     "  c_call, c_return, c_exception    {name as in cProfile}\n"
     "  exception                        type\n"
     "  line                             number\n"
-    "  malloc, calloc                   address, size, domain (raw, mem, obj)\n"
+    "  malloc, calloc                   address, size, domain (raw, mem, obj, malloc)\n"
     "  realloc                          address, size, domain, old address\n"
     "  then, if recorded                the native stack: function (file:line), innermost first, separated by \" < \"\n"
     "  free                             address, -, domain\n"
@@ -140,7 +140,7 @@ static void put_task(struct output *output, const struct trace_process *process,
 
 static void put_memory(struct output *output, uint32_t head, const uint64_t *extra)
 {
-	static const char *const domains[] = {"raw", "mem", "obj", "?"};
+	static const char *const domains[] = {"raw", "mem", "obj", "malloc"};
 
 	output_hex(output, wire_memory_address(extra[0]));
 	output_char(output, '\t');
@@ -154,6 +154,17 @@ static void put_memory(struct output *output, uint32_t head, const uint64_t *ext
 		output_char(output, '\t');
 		output_hex(output, wire_memory_address(extra[1]));
 	}
+}
+
+static void put_mapping(struct output *output, uint32_t head, const uint64_t *extra)
+{
+	if (wire_extra_words(head) < 2)
+		return;
+	output_hex(output, extra[0]);
+	output_char(output, '\t');
+	output_u64(output, extra[1]);
+	if (wire_head_kind(head) == WIRE_MMAP)
+		output_string(output, head >> WIRE_VALUE_SHIFT ? "\tfile" : "\tanonymous");
 }
 
 static void put_native_stack(struct output *output, const struct trace_process *process, uint32_t frame)
@@ -255,6 +266,8 @@ static void put_details(struct output *output, const struct merge_event *event)
 		put_type(output, event->process, argument);
 	else if (wire_is_memory(kind))
 		put_memory(output, event->head, event->extra);
+	else if (kind == WIRE_MMAP || kind == WIRE_MUNMAP)
+		put_mapping(output, event->head, event->extra);
 	else if (kind == WIRE_SWITCH)
 		put_switch(output, event->extra);
 	else if (kind == WIRE_TASK)
@@ -349,7 +362,7 @@ static uint32_t take_native_stack(struct request *request, const struct merge_ev
 	uint32_t *place = &request->native_frames[event->thread->number], frame = *place;
 
 	*place = kind == WIRE_NATIVE_STACK ? wire_head_arg(event->head) : 0;
-	return wire_is_memory(kind) ? frame : 0;
+	return wire_is_memory(kind) || kind == WIRE_MMAP ? frame : 0;
 }
 
 static int dump_events(struct trace *trace, struct output *output, struct request *request)

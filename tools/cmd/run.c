@@ -45,7 +45,8 @@ static const char help_text[] =
     "                          installed for, if pip installed it)\n"
     "  -o, --output TEMPLATE   the trace file; %p pid, %n program, %h host, %t time\n"
     "                          (default: $EVPROF_OUTPUT or " OUTPUT_DEFAULT ")\n"
-    "      --events LIST       of call, c_call, exception, mem (all of these), line, cpu\n"
+    "      --events LIST       of call, c_call, exception, mem (all of these), line, cpu, malloc\n"
+    "      --memory            what a memory hunt needs: --events mem,malloc, with the allocations of native code\n"
     "      --sample[=RATE]     sample stacks RATE times a second (default: 100), nearly free\n"
     "      --include LIST, --exclude LIST, --exclude-syspath\n"
     "                          which functions are recorded: patterns as for evprof report, with commas\n"
@@ -111,6 +112,7 @@ static const struct verb_option options_known[] = {
     {"output", 'o', required_argument, take_output, 0},
     {"socket", 0, required_argument, NULL, offsetof(struct request, socket)},
     {"events", 0, required_argument, take_setting, RUN_EVENTS},
+    {"memory", 0, no_argument, take_setting, RUN_MEMORY},
     {"sample", 0, optional_argument, take_setting, RUN_SAMPLE},
     {"ring-size", 0, required_argument, take_setting, RUN_RING_SIZE},
     {"on-full", 0, required_argument, take_setting, RUN_ON_FULL},

@@ -320,6 +320,10 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 	case WIRE_THREAD_END:
 		replay_end_thread(replay, sink, owner);
 		break;
+	case WIRE_REALLOC_BEGIN:
+		if (!wire_extra_words(head))
+			return 0;
+		break;
 	case WIRE_SPAN_BEGIN:
 	case WIRE_COUNTER:
 	case WIRE_ARGUMENT:

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 
 #include "evprof/control.h"
 #include "evprof/proc.h"
+#include "evprof/settings.h"
 #include "evprof/system_calls.h"
 
 /* --- inherited state --- */
@@ -79,16 +81,28 @@ static void give_signals_back(const struct inherited *inherited)
 
 /* --- the child --- */
 
+/* Whether the library has to come first: an allocator before it would take all native allocations. */
+static bool comes_first(const char *before)
+{
+	const char *events = getenv(ENV_EVENTS);
+	unsigned wanted = 0;
+
+	return events && *events && !setting_events(events, &wanted) && wanted & EVENT_MALLOC &&
+	       !strstr(before, "san.so") && !strstr(before, "libclang_rt");
+}
+
 /* Appends to LD_PRELOAD, because sanitizer runtimes must come first. */
 static int set_preload(const char *library)
 {
 	const char *before = getenv("LD_PRELOAD");
 	char *value = NULL;
+	bool first;
 	int error;
 
 	if (!before || !before[0])
 		return setenv("LD_PRELOAD", library, 1);
-	if (asprintf(&value, "%s:%s", before, library) < 0)
+	first = comes_first(before);
+	if (asprintf(&value, "%s:%s", first ? library : before, first ? before : library) < 0)
 		return -1;
 	error = setenv("LD_PRELOAD", value, 1);
 	free(value);

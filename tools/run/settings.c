@@ -80,6 +80,7 @@ static const struct {
     {"--native", ENV_NATIVE, "1", false},
     {"--program-only", ENV_PROGRAM_ONLY, "1", false},
     {"--no-children", ENV_CHILDREN, "0", false},
+    {"--memory", ENV_EVENTS, NULL, true}, /* taken as --events */
 };
 
 static bool is_good(const char *name, const char *value, const char *allowed)
@@ -110,6 +111,10 @@ bool run_settings_take(struct run_settings *settings, enum run_setting setting, 
 	char room[ALLOWED_BYTES];
 
 	settings->sample |= setting == RUN_SAMPLE;
+	if (setting == RUN_MEMORY) {
+		setting = RUN_EVENTS;
+		value = "mem,malloc";
+	}
 	if (settings_known[setting].without)
 		value = settings_known[setting].without;
 	else if (value && !is_good(settings_known[setting].name, value, allowed_values(setting, value, room)))

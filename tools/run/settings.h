@@ -27,7 +27,8 @@ enum run_setting {
 	RUN_CALIBRATE,
 	RUN_NATIVE,
 	RUN_PROGRAM_ONLY,
-	RUN_NO_CHILDREN
+	RUN_NO_CHILDREN,
+	RUN_MEMORY
 };
 
 /* Sets the variable of the option; value is NULL if it has none. False after one line on stderr. */

@@ -60,6 +60,11 @@ bool trace_process_is_filtered(const struct trace_process *process)
 	return process->meta && json_is_true(json_object_get(process->meta, "filtered"));
 }
 
+bool trace_process_misses_malloc(const struct trace_process *process)
+{
+	return process->meta && json_is_true(json_object_get(process->meta, "malloc_unseen"));
+}
+
 bool trace_process_has_native_stacks(const struct trace_process *process)
 {
 	return process->meta && json_is_true(json_object_get(process->meta, "native"));

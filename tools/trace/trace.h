@@ -192,6 +192,8 @@ bool trace_records(const struct trace *trace, const char *kind);
 
 /* Whether functions were excluded from recording (EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH). */
 bool trace_process_is_filtered(const struct trace_process *process);
+/* Whether native allocations were asked for and did not reach evprof, as the program has its own malloc(). */
+bool trace_process_misses_malloc(const struct trace_process *process);
 
 /* Whether native stacks of allocations were recorded. */
 bool trace_process_has_native_stacks(const struct trace_process *process);

@@ -1,0 +1,111 @@
+/* hooks_malloc.c - see hooks_malloc.h. */
+#include "hooks/hooks_malloc.h"
+
+#include "base/config.h"
+#include "base/log_line.h"
+#include "base/own_stack.h"
+#include "definitions/native.h"
+#include "hooks/hooks.h"
+#include "ring/process.h"
+#include "ring/room.h"
+
+enum hooks_malloc_way hooks_malloc_way;
+
+struct native_event {
+	unsigned kind;
+	uintptr_t block;
+	size_t size;
+	uintptr_t old;
+	bool file, native_stack;
+};
+
+void hooks_malloc_set(void)
+{
+	if (config.events & EVENT_MALLOC)
+		hooks_malloc_way = config.native_stacks ? HOOKS_MALLOC_NATIVE_STACK : HOOKS_MALLOC_ON;
+}
+
+static void put_allocation(struct writer *writer, const struct native_event *event)
+{
+	uint32_t head = wire_memory_head(event->kind, WIRE_DOMAIN_NATIVE, event->size);
+	uint64_t word = wire_memory_word(event->block, event->size), old = wire_memory_word(event->old, 0);
+
+	if (event->native_stack)
+		writer_write_with_native_stack(writer, native_stack(), head, word, old);
+	else
+		writer_write_extra(writer, head, word, old);
+	ring_publish(writer->slot, writer->head);
+}
+
+static void put_mapping(struct writer *writer, const struct native_event *event)
+{
+	const uint64_t extra[] = {event->block, event->size};
+
+	if (event->native_stack)
+		writer_put(writer, wire_head(WIRE_NATIVE_STACK, native_stack()));
+	writer_put_words(writer, wire_extended(event->kind, 2, event->file), extra);
+}
+
+static void record_event(void *argument)
+{
+	const struct native_event *event = argument;
+	struct writer *writer = writer_reserve(event->kind);
+
+	writer_enter();
+	if (thread_self.lost_block == WRITER_LOST_MALLOC) /* of this event, which is never retracted */
+		thread_self.lost_block = NULL;
+	if (writer && wire_is_memory(event->kind))
+		put_allocation(writer, event);
+	else if (writer && event->kind == WIRE_REALLOC_BEGIN)
+		writer_put_realloc_begin(writer, (const void *)event->block);
+	else if (writer)
+		put_mapping(writer, event);
+	room_settle(thread_self.writer);
+	writer_leave();
+}
+
+/* Counts an event of a signal handler that has interrupted the writing of another. */
+static void lose_event(const struct writer *writer, unsigned kind)
+{
+	_Atomic uint64_t *lost = writer->slot	   ? writer->slot->lost
+				 : process->header ? process->header->lost_unslotted
+						   : NULL;
+
+	if (lost)
+		atomic_fetch_add_explicit(&lost[kind], 1, memory_order_relaxed);
+}
+
+/* Off the fast path: a large block, a full ring, a realloc, a pause, another thread or image, a native stack. */
+static void record(struct native_event *event)
+{
+	const struct writer *writer = thread_self.writer;
+
+	if (thread_self.writing || (writer->slot && !writer_is_quiet(writer))) {
+		lose_event(writer, event->kind);
+		return;
+	}
+	if (event->size > WIRE_SIZE_MAX)
+		event->size = WIRE_SIZE_MAX;
+	/* A small stack for signal handlers has no room for an unwinder. */
+	event->native_stack = hooks_malloc_way == HOOKS_MALLOC_NATIVE_STACK && event->kind != WIRE_FREE &&
+			      event->kind != WIRE_MUNMAP && !own_stack_is_wanted() && !thread_self.no_native_stack;
+	own_stack_call(record_event, event);
+	if (atomic_load_explicit(&process->status, memory_order_relaxed) == PROCESS_OFF)
+		hooks_malloc_way = HOOKS_MALLOC_OFF;
+}
+
+void hooks_malloc_record_any(unsigned kind, const void *block, size_t size, const void *old)
+{
+	record(&(struct native_event){.kind = kind, .block = (uintptr_t)block, .size = size, .old = (uintptr_t)old});
+}
+
+void hooks_malloc_record_begin(const void *old)
+{
+	if (process_has_threads())
+		hooks_malloc_record_any(WIRE_REALLOC_BEGIN, old, 0, NULL);
+}
+
+void hooks_malloc_record_mapping(unsigned kind, const void *address, size_t size, bool file)
+{
+	record(&(struct native_event){.kind = kind, .block = (uintptr_t)address, .size = size, .file = file});
+}

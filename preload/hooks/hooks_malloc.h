@@ -1,0 +1,77 @@
+/*
+ * hooks_malloc.h - records what the program's native code allocates: malloc() and its kin, mmap() and its kin.
+ *
+ * start/interpose_malloc.c calls these around the real functions. What runs below an allocator of Python's, or below
+ * evprof, is not recorded (thread_self.nesting). Any thread, any point of the program: in a signal handler, at a thread's
+ * end, in a thread that never met Python, in the child of a fork before its first event. errno is kept.
+ */
+#ifndef PRELOAD_HOOKS_MALLOC_H
+#define PRELOAD_HOOKS_MALLOC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "life/life.h"
+#include "ring/writer.h"
+
+enum hooks_malloc_way {
+	HOOKS_MALLOC_OFF = 0,
+	HOOKS_MALLOC_ON = 1,
+	HOOKS_MALLOC_NATIVE_STACK = 2, /* each allocation with its native stack */
+};
+
+extern enum hooks_malloc_way hooks_malloc_way;
+
+/* Whether native allocations are to be recorded, and how. Once, before the process joins. */
+void hooks_malloc_begin(void);
+
+/* The functions that allocate are recorded from here on. After the process has joined. */
+void hooks_malloc_set(void);
+
+/* kind: of an allocation. block NULL: it failed. old: of WIRE_REALLOC. */
+void hooks_malloc_record_any(unsigned kind, const void *block, size_t size, const void *old)
+    __attribute__((cold, noinline));
+
+/* A realloc of the block is about to begin. */
+void hooks_malloc_record_begin(const void *old) __attribute__((cold, noinline));
+
+/* kind: WIRE_MMAP (file: of a file) or WIRE_MUNMAP. */
+void hooks_malloc_record_mapping(unsigned kind, const void *address, size_t size, bool file)
+    __attribute__((cold, noinline));
+
+/* Writes an event of two words. False: nothing is written. */
+static inline __attribute__((always_inline)) bool hooks_malloc_put(struct writer *writer, uint32_t head, uint64_t extra)
+{
+	uint64_t at = writer_take(writer, 2), now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks;
+
+	if (unlikely(ticks >= writer->pause)) {
+		writer_give_back(writer, at);
+		return false;
+	}
+	writer->last_ticks = now;
+	writer_store(writer, at, ticks << 32 | head);
+	writer_store(writer, at + 1, extra);
+	ring_publish(writer->slot, at + 2);
+	return true;
+}
+
+/*
+ * Records a malloc, calloc or free. The margin of free words is for what this may have interrupted: an event whose room
+ * was checked, and whose words are not taken yet.
+ */
+static inline __attribute__((always_inline)) void hooks_malloc_record(unsigned kind, const void *block, size_t size)
+{
+	struct writer *writer = thread_self.writer;
+
+	if (likely(size >> WIRE_SIZE_LOW_BITS == 0) &&
+	    likely(hooks_malloc_way == HOOKS_MALLOC_ON || kind == WIRE_FREE) &&
+	    likely(writer->head + WRITER_SPARE_WORDS <= __atomic_load_n(&writer->limit, __ATOMIC_RELAXED)) &&
+	    likely(!thread_self.writing && writer_is_quiet(writer)) &&
+	    likely(hooks_malloc_put(writer, wire_memory_head(kind, WIRE_DOMAIN_NATIVE, size),
+				    wire_memory_word((uintptr_t)block, 0))))
+		return;
+	hooks_malloc_record_any(kind, block, size, NULL);
+}
+
+#endif

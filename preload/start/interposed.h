@@ -1,0 +1,22 @@
+/* interposed.h - how functions of libc are interposed, for interpose.c and interpose_malloc.c. */
+#ifndef PRELOAD_INTERPOSED_H
+#define PRELOAD_INTERPOSED_H
+
+#define PUBLIC __attribute__((visibility("default")))
+
+/* A call in a return statement is a jump, in builds without optimization, too. */
+#if __has_attribute(musttail)
+#define JUMPS
+#define JUMP_TO(call) __attribute__((musttail)) return call
+#else
+#define JUMPS __attribute__((optimize("O2"), no_sanitize("address")))
+#define JUMP_TO(call) return call
+#endif
+
+/*
+ * Whether the program's native allocations reach evprof. If they do not, a line says why, and the trace has it. Once,
+ * where they are to be recorded, before the process joins.
+ */
+void interpose_malloc_begin(void);
+
+#endif

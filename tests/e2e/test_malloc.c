@@ -1,0 +1,276 @@
+/*
+ * test_malloc.c - native allocations (EVPROF_EVENTS=malloc) against what the allocating code counted itself.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+#include "packages.h"
+
+#define SPECIAL 1234567 /* mallocs.c */
+
+static char *compile(const char *source, const char *name)
+{
+	struct outcome *built =
+	    run(.how = JOB_BARE, .args = {"sh", "-c",
+					  text("cc -shared -fPIC -w -O1 -fno-builtin -o %s '%s' -lpthread", name,
+					       program_path(source))});
+
+	cr_assert_eq(built->status, 0, "%s", built->err);
+	return text("%s/%s", built->directory, name);
+}
+
+static char *library(void)
+{
+	return compile("mallocs.c", "mallocs.so");
+}
+
+/* The sanitizers bring an allocator of their own, which comes first. */
+static void needs_own_malloc(void)
+{
+	if (built_with_asan())
+		cr_skip_test("the sanitizer's malloc() is the process's");
+}
+
+/* The events of a dump that belong to a thread and are native. */
+struct seen {
+	long calls[8], bytes[8], live;
+};
+
+static const char *const kinds[] = {"malloc", "calloc", "realloc", "free", "mmap", "munmap"};
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static struct seen count_thread(const struct event *events, size_t count, long tid)
+{
+	struct seen seen = {0};
+
+	for (size_t i = 0; i < count; i++) {
+		const struct event *event = &events[i];
+
+		for (size_t kind = 0; event->tid == tid && kind < KINDS; kind++) {
+			if (strcmp(event->kind, kinds[kind]) || (kind < 4 && strcmp(event->domain, "malloc")))
+				continue;
+			seen.calls[kind]++;
+			seen.bytes[kind] += (long)event->size;
+		}
+	}
+	return seen;
+}
+
+/* Compares each line of the program, "tid kind calls bytes", with the trace. Returns the number of lines. */
+static unsigned expect_counts(const struct outcome *outcome)
+{
+	size_t count;
+	const struct event *events = trace_dump(outcome->trace, &count);
+	char *state, *out = strdup(outcome->out);
+	struct seen seen = {0};
+	long known = 0;
+	unsigned lines = 0;
+
+	for (char *line = strtok_r(out, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
+		long tid, calls, bytes;
+		char kind[16];
+
+		if (sscanf(line, "%ld %15s %ld %ld", &tid, kind, &calls, &bytes) != 4)
+			continue;
+		if (tid != known)
+			seen = count_thread(events, count, tid);
+		known = tid;
+		if (!strcmp(kind, "live")) {
+			expect(outcome, bytes == 0, "blocks are whole and as they were asked for");
+			continue;
+		}
+		for (size_t i = 0; i < KINDS; i++) {
+			if (strcmp(kind, kinds[i]))
+				continue;
+			expect(outcome, seen.calls[i] == calls, "thread %ld: %ld calls of %s, the trace has %ld", tid,
+			       calls, kind, seen.calls[i]);
+			expect(outcome, i == 3 || seen.bytes[i] == bytes, "thread %ld: %ld bytes of %s, not %ld", tid,
+			       bytes, kind, seen.bytes[i]);
+			lines++;
+		}
+	}
+	return lines;
+}
+
+#define MALLOC_EVENTS "EVPROF_EVENTS=mem,malloc"
+
+SCENARIO(malloc, threads_without_python, SUPPORTED)
+{
+	const char *own = (needs_own_malloc(), library());
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@mallocs.py", own, "threads", "4", "3000"}, .env = {MALLOC_EVENTS});
+
+	expect(outcome, outcome->status == 0, "it ends well");
+	expect_trace(outcome, 1);
+	cr_assert_eq(expect_counts(outcome), 4 * KINDS);
+}
+
+/* The blocks of one thread come to others, which realloc them: MALLOC_ARENA_MAX=1 has glibc share all addresses. */
+SCENARIO(malloc, eight_threads_that_realloc, SUPPORTED)
+{
+	const char *own = (needs_own_malloc(), library());
+	struct outcome *outcome = run(.python = python, .args = {"@mallocs.py", own, "threads", "8", "2000"},
+				      .env = {MALLOC_EVENTS, "MALLOC_ARENA_MAX=1"}, .timeout_s = 120);
+	struct outcome *folded;
+	char *state, *out;
+
+	expect(outcome, outcome->status == 0, "it ends well");
+	expect_trace(outcome, 1);
+	cr_assert_eq(expect_counts(outcome), 8 * KINDS);
+	folded = tool("export", "--format", "folded", "--weight", "live", "-o", "-", outcome->trace);
+	out = strdup(outcome->out);
+	for (char *line = strtok_r(out, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
+		long tid, blocks, wrong;
+		const char *at;
+
+		if (sscanf(line, "%ld live %ld %ld", &tid, &blocks, &wrong) != 3 || !blocks)
+			continue;
+		at = strstr(folded->out, text("%ld", tid));
+		expect(folded, at, "thread %ld has live blocks", tid);
+	}
+}
+
+SCENARIO(malloc, end_of_a_thread, SUPPORTED)
+{
+	const char *own = (needs_own_malloc(), library());
+	struct outcome *outcome = run(.python = python, .args = {"@mallocs.py", own, "end"}, .env = {MALLOC_EVENTS});
+
+	expect(outcome, outcome->status == 0, "it ends well");
+	expect_trace(outcome, 1);
+	cr_assert_eq(expect_counts(outcome), KINDS);
+}
+
+SCENARIO(malloc, forks_of_threads, SUPPORTED)
+{
+	const char *own = (needs_own_malloc(), library());
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@mallocs.py", own, "fork", "5"}, .env = {MALLOC_EVENTS}, .timeout_s = 120);
+
+	expect(outcome, outcome->status == 0 && !strstr(outcome->out, "child ended"), "it ends well");
+	expect_trace(outcome, 6);
+	cr_assert_eq(expect_counts(outcome), 5 * KINDS);
+}
+
+/* In the domain, or in any (NULL). */
+static size_t events_of_size(const struct outcome *outcome, unsigned long long size, const char *domain)
+{
+	size_t count, found = 0;
+	const struct event *events = trace_dump(outcome->trace, &count);
+
+	for (size_t i = 0; i < count; i++)
+		found += events[i].size == size && (!domain || !strcmp(events[i].domain, domain));
+	return found;
+}
+
+SCENARIO(malloc, atexit_handlers, SUPPORTED)
+{
+	const char *own = (needs_own_malloc(), library());
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@mallocs.py", own, "exit"});
+	struct outcome *outcome = run(.python = python, .args = {"@mallocs.py", own, "exit"}, .env = {MALLOC_EVENTS});
+
+	cr_assert_eq(bare->status, outcome->status);
+	expect(outcome, strstr(outcome->out, "exit"), "the handler has run");
+	expect_trace(outcome, 1);
+}
+
+/* Handlers interrupt calls, and the recording of them. The allocator is one that may be called there. */
+SCENARIO(malloc, signal_handlers, SUPPORTED)
+{
+	const char *own = (needs_own_malloc(), library()), *next = compile("mallocs_next.c", "next.so");
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@mallocs.py", own, "storm", "50", "300000"},
+		.env = {"EVPROF_EVENTS=call,c_call,malloc", text("LD_PRELOAD=%s:%s", build_path("libevprof.so"), next)},
+		.timeout_s = 120);
+	const char *handled = strstr(outcome->out, "handled ");
+	json_t *info, *report;
+	long times, seen;
+
+	expect(outcome, outcome->status == 0 && handled, "it ends well");
+	times = atol(handled + strlen("handled "));
+	info = trace_info(outcome->trace);
+	report = trace_report(outcome->trace, NULL);
+	expect(outcome, report_calls(report, "mallocs.py", "called") == 300000, "each call is there: %ld",
+	       report_calls(report, "mallocs.py", "called"));
+	expect_balanced(outcome, report);
+	seen = (long)events_of_size(outcome, SPECIAL, "malloc");
+	expect(outcome, seen <= times && seen + info_lost(info, "malloc") >= times / 2,
+	       "of %ld allocations in handlers %ld are there, and %ld lost", times, seen, info_lost(info, "malloc"));
+}
+
+SCENARIO(malloc, failing, SUPPORTED)
+{
+	const char *own = (needs_own_malloc(), library());
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@mallocs.py", own, "failing"});
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@mallocs.py", own, "failing"}, .env = {MALLOC_EVENTS});
+	size_t count, failed = 0, whole = 0;
+	const struct event *events;
+
+	expect(bare, bare->status == 0 && strstr(bare->out, "malloc 0 12"), "malloc() fails");
+	expect_same(bare, outcome);
+	expect_trace(outcome, 1);
+	events = trace_dump(outcome->trace, &count);
+	for (size_t i = 0; i < count; i++) {
+		failed += !events[i].address && !strcmp(events[i].domain, "malloc");
+		whole += events[i].size == 70003;
+	}
+	cr_assert_eq(failed, 3);
+	cr_assert_eq(whole, 1);
+}
+
+/* The libraries before and after evprof in LD_PRELOAD, and one that binds its own malloc(). */
+SCENARIO(malloc, other_allocators, SUPPORTED)
+{
+	const char *own = (needs_own_malloc(), library()), *next = compile("mallocs_next.c", "next.so");
+	const char *evprof = build_path("libevprof.so");
+	struct outcome *after = run(.python = python, .args = {"@mallocs.py", own, "threads", "2", "500"},
+				    .env = {MALLOC_EVENTS, text("LD_PRELOAD=%s:%s", evprof, next)});
+	struct outcome *before = run(.python = python, .args = {"@mallocs.py", own, "threads", "2", "500"},
+				     .env = {MALLOC_EVENTS, text("LD_PRELOAD=%s:%s", next, evprof)});
+	struct outcome *deep =
+	    run(.python = python, .args = {"@mallocs.py", own, "keep", "deepbind"}, .env = {MALLOC_EVENTS});
+	struct outcome *kept = run(.python = python, .args = {"@mallocs.py", own, "keep"}, .env = {MALLOC_EVENTS});
+
+	expect(after, after->status == 0, "it ends well");
+	expect_trace(after, 1);
+	expect_counts(after);
+	expect(before, before->status == 0 && strstr(before->err, "native allocations are not seen"), "a line says it");
+	cr_assert(json_is_true(json_object_get(info_process(trace_info(before->trace), before->pid), "malloc_unseen")));
+	expect(deep, deep->status == 0, "it ends well");
+	cr_assert_eq(events_of_size(deep, 5000012, NULL), 0);
+	expect(kept, kept->status == 0, "it ends well");
+	for (unsigned i = 0; i < 10; i++)
+		cr_assert_eq(events_of_size(kept, 5000011 + i, "malloc"), 1);
+}
+
+/* A program that is not Python, and one whose malloc is not asked for. */
+SCENARIO(malloc, not_asked_for, SUPPORTED)
+{
+	const char *own = (needs_own_malloc(), library());
+	struct outcome *outcome = run(.python = python, .args = {"@mallocs.py", own, "keep"});
+	size_t count;
+	const struct event *events;
+
+	expect_trace(outcome, 1);
+	events = trace_dump(outcome->trace, &count);
+	for (size_t i = 0; i < count; i++)
+		cr_assert(strcmp(events[i].domain, "malloc") != 0 && strcmp(events[i].kind, "mmap") != 0);
+}
+
+/* evprof run --memory, and arrays of numpy: what Python's domains do not see. */
+SCENARIO(malloc, arrays, SUPPORTED)
+{
+	struct outcome *outcome;
+	const char *numpy;
+
+	needs_own_malloc();
+	numpy = package_variable(python, "numpy");
+	outcome = run(.python = python, .how = JOB_RUN, .options = {"--memory"},
+		      .args = {"-c", "import numpy\nkept = [numpy.ones(5000000 + i) for i in range(3)]"},
+		      .env = {numpy}, .timeout_s = 180);
+	expect(outcome, outcome->status == 0, "it ends well");
+	for (unsigned i = 0; i < 3; i++)
+		expect(outcome, events_of_size(outcome, (5000000 + i) * 8, NULL) == 1, "array %u is there", i);
+}
