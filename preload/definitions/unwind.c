@@ -434,13 +434,17 @@ static __attribute__((noinline, cold)) void learn_bounds(void)
 	size_t size;
 
 	stack_bounds.high = 1;
-	if (seccomp_active() || pthread_getattr_np(pthread_self(), &attributes) != 0)
+	if (seccomp_active())
 		return;
-	if (pthread_attr_getstack(&attributes, &low, &size) == 0) {
-		stack_bounds.low = (uintptr_t)low;
-		stack_bounds.high = (uintptr_t)low + size;
+	thread_self.nesting++; /* it allocates */
+	if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+		if (pthread_attr_getstack(&attributes, &low, &size) == 0) {
+			stack_bounds.low = (uintptr_t)low;
+			stack_bounds.high = (uintptr_t)low + size;
+		}
+		pthread_attr_destroy(&attributes);
 	}
-	pthread_attr_destroy(&attributes);
+	thread_self.nesting--;
 }
 
 static struct bounds bounds_of(uintptr_t stack)

@@ -282,8 +282,8 @@ static void event_memory(struct event *event, char **field, int fields)
 
 static bool is_memory(const char *kind)
 {
-	return !strcmp(kind, "malloc") || !strcmp(kind, "calloc") || !strcmp(kind, "realloc") || !strcmp(kind, "free") ||
-	       !strcmp(kind, "mmap") || !strcmp(kind, "munmap");
+	return !strcmp(kind, "malloc") || !strcmp(kind, "calloc") || !strcmp(kind, "realloc") ||
+	       !strcmp(kind, "free") || !strcmp(kind, "mmap") || !strcmp(kind, "munmap");
 }
 
 static void event_parse(struct event *event, char *line)

@@ -44,7 +44,7 @@ static const struct {
     {"annotate", "by", "thread"},
     {"annotate", "format", "text json"},
     {"export", "weight", "time bytes allocations live peak temporary"},
-    {"run", "events", "call c_call exception mem line cpu"},
+    {"run", "events", "call c_call exception mem line cpu malloc"},
     {"run", "on-full", "wait drop"},
     {"run", "log", "error warning info debug"},
     {NULL, "clock", "wall cpu off-cpu"},

@@ -117,7 +117,7 @@ static void one_turn(struct counts *counts)
 	} else if (what == 0) {
 		check(counts, at, old);
 		counts->block[at] = next(counts) & 1 << 16 ? realloc(counts->block[at], size)
-							  : reallocarray(counts->block[at], size, 1);
+							   : reallocarray(counts->block[at], size, 1);
 		note(counts, REALLOC, size);
 		check(counts, at, old < size ? old : size);
 		counts->size[at] = size;
@@ -298,7 +298,7 @@ void mallocs_storm(long interval_us)
 	const struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
 
 	if (!interval_us) {
-		setitimer(ITIMER_REAL, &(struct itimerval){{0}}, NULL);
+		setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
 		print_line("handled %ld\n", handled);
 		return;
 	}
@@ -308,16 +308,17 @@ void mallocs_storm(long interval_us)
 
 void mallocs_failing(size_t size)
 {
-	errno = 0;
-	void *block = malloc(size);
-	int error = errno;
+	void *volatile block;
+	volatile size_t half = SIZE_MAX / 2;
 
-	print_line("malloc %d %d\n", block != NULL, error);
+	errno = 0;
+	block = malloc(size);
+	print_line("malloc %d %d\n", block != NULL, errno);
 	block = malloc(70003);
 	errno = 0;
 	print_line("realloc %d %d\n", realloc(block, size) != NULL, errno);
 	errno = 0;
-	print_line("reallocarray %d %d\n", reallocarray(block, SIZE_MAX / 2, 3) != NULL, errno);
+	print_line("reallocarray %d %d\n", reallocarray(block, half, 3) != NULL, errno);
 	free(block);
 }
 

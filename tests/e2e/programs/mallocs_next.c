@@ -16,7 +16,8 @@ static void *take(size_t alignment, size_t size)
 	uintptr_t none = 0, begin;
 
 	if (!place) {
-		char *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		char *memory =
+		    mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 		if (memory == MAP_FAILED)
 			return NULL;
@@ -42,7 +43,8 @@ void free(void *block)
 {
 	/* The pages of a large block go back, so that a storm of them takes no memory. */
 	if (block && ((size_t *)block)[-1] > 65536)
-		madvise((void *)(((uintptr_t)block + 4095) & ~(uintptr_t)4095), ((size_t *)block)[-1] - 8192, MADV_DONTNEED);
+		madvise((void *)(((uintptr_t)block + 4095) & ~(uintptr_t)4095), ((size_t *)block)[-1] - 8192,
+			MADV_DONTNEED);
 }
 
 void *calloc(size_t count, size_t size)
