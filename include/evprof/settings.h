@@ -77,7 +77,7 @@ static inline const char *setting_events(const char *value, unsigned *events)
 	/* A line event has only the line: its function is the one on top of the call stack. */
 	if (all & EVENT_LINE)
 		all |= EVENT_CALL;
-	/* What Python's allocators take from malloc() is told from the rest by them. */
+	/* The hooks of Python's allocators show which calls of malloc() serve them. */
 	if (all & EVENT_MALLOC)
 		all |= EVENT_MEM;
 	*events = all;

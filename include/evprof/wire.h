@@ -56,8 +56,8 @@
  *
  * A free is recorded before it happens and an allocation after, so no other thread gets the block in between. A realloc
  * is both. Where other threads may allocate meanwhile, a WIRE_REALLOC_BEGIN comes before it happens: from there on
- * another thread may be given the old address, and the WIRE_REALLOC of the same thread ends the block that had it at the
- * WIRE_REALLOC_BEGIN. If it failed (address 0), that block lives on.
+ * another thread may be given the old address, and the WIRE_REALLOC of the same thread ends the block that had it at
+ * the WIRE_REALLOC_BEGIN. If it failed (address 0), that block lives on.
  *
  * Greenlets are stacks of one thread that take turns. WIRE_SWITCH has two addresses. An address identifies a greenlet
  * while it lives. A greenlet that has ended has an empty stack, so its address may be used again.

@@ -2,8 +2,8 @@
  * hooks_malloc.h - records what the program's native code allocates: malloc() and its kin, mmap() and its kin.
  *
  * start/interpose_malloc.c calls these around the real functions. What runs below an allocator of Python's, or below
- * evprof, is not recorded (thread_self.nesting). Any thread, any point of the program: in a signal handler, at a thread's
- * end, in a thread that never met Python, in the child of a fork before its first event. errno is kept.
+ * evprof, is not recorded (thread_self.nesting). Any thread, any point of the program: in a signal handler, at a
+ * thread's end, in a thread that never met Python, in the child of a fork before its first event. errno is kept.
  */
 #ifndef PRELOAD_HOOKS_MALLOC_H
 #define PRELOAD_HOOKS_MALLOC_H

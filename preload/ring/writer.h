@@ -4,8 +4,8 @@
  * A hook calls writer_reserve() (life.h), then computes the event's argument, then calls writer_put(). Reserving comes
  * first because it may join a collector (after a fork), which assigns all ids anew.
  *
- * A signal handler that allocates records its allocation (hooks_malloc.c) over whatever it interrupts. It must not do so
- * while an event is being written, and recognises that without an instruction of the fast path's:
+ * A signal handler that allocates records its allocation (hooks_malloc.c) over whatever it interrupts. It must not do
+ * so while an event is being written, and recognises that without an instruction of the fast path's:
  *
  *   the fast path    takes its words first (writer_take()), and publishes them last: head is above what is published
  *   slow functions   count thread_self.writing up meanwhile (writer_enter())
@@ -187,7 +187,7 @@ static inline void writer_count_lost(struct writer *writer, unsigned kind)
 	writer->gap++;
 }
 
-/* Around all that changes a writer, except for the fast path. A signal handler's event is lost meanwhile, and counted. */
+/* Around all that changes a writer, except for the fast path. Meanwhile a signal handler's event is counted as lost. */
 static inline void writer_enter(void)
 {
 	thread_self.writing++;

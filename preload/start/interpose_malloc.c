@@ -2,15 +2,15 @@
  * interpose_malloc.c - the functions of libc that allocate, interposed for EVPROF_EVENTS=malloc, and nothing else.
  *
  * Each does what the next definition does, with the same result and errno. That is the one of the next object in the
- * order of the loader's search: libc's, or that of an allocator that is linked or preloaded after evprof. Where malloc is
- * not recorded, a wrapper is a load, a test and a jump.
+ * order of the loader's search: libc's, or that of an allocator that is linked or preloaded after evprof. Where malloc
+ * is not recorded, a wrapper is a load, a test and a jump.
  *
  * The wrappers work before any constructor has run, and dlsym() may allocate: so the next definitions are looked up in
  * the loader's symbol tables, which allocates nothing.
  *
  * An allocator may call others of these functions (mmap() for its arenas). What runs below the real function is not
- * recorded. libc calls its own mmap() and brk() directly, so those of its malloc are not seen either. brk() and sbrk() are
- * not interposed: besides allocators, no program of today calls them.
+ * recorded. libc calls its own mmap() and brk() directly, so those of its malloc are not seen either. brk() and sbrk()
+ * are not interposed: besides allocators, no program of today calls them.
  *
  * A child of vfork() has its parent's memory: what it allocates is in the parent's heap, and is recorded there.
  */

@@ -39,6 +39,7 @@ static const char help_text[] =
     "  realloc                          address, size, domain, old address\n"
     "  then, if recorded                the native stack: function (file:line), innermost first, separated by \" < \"\n"
     "  free                             address, -, domain\n"
+    "  mmap, munmap                     address, size; file or anonymous\n"
     "  gap                              number of events that are missing here\n"
     "  stack                            number of frames that follow: the stack, outermost first\n"
     "  open                             name and place of a function that runs already\n"
