@@ -65,7 +65,7 @@ static struct outcome *judge(const struct python *python, const struct outcome *
 {
 	static const char *const code = "import sys, judge; judge.main(open(sys.argv[1]).read().split('\\n')[:-1])";
 	struct job job = {
-	    .python = python, .how = JOB_BARE, .args = {"-c", code, path_in(place, "cases")}, .timeout_s = 200};
+	    .python = python, .how = JOB_BARE, .args = {"-c", code, path_in(place, "cases")}, .timeout_s = 400};
 	char *cases = calloc(1, 1);
 	struct outcome *outcome;
 
