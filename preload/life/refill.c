@@ -69,7 +69,7 @@ static void clear_writer(struct writer *writer, struct ring_slot *slot, struct r
 	writer->words = (uint64_t *)(process->base + extent.offset);
 	writer->mask = extent.words - 1;
 	writer->head = 0;
-	room_note_free_end(extent.words);
+	room_begin_free_end(extent.words);
 	writer->last_ticks = now;
 	writer->slot = slot;
 	writer->cpu_due = 0;

@@ -27,12 +27,24 @@ __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")
 #ifdef EVPROF_DEBUG
 __thread uint64_t writer_free_end __attribute__((tls_model("initial-exec")));
 
-void room_note_free_end(uint64_t end)
+void room_begin_free_end(uint64_t end)
 {
 	writer_free_end = end;
 }
+
+/* A tail of a hostile collector may go back, and what was free before is not free any more. */
+static void note_free_end(uint64_t end)
+{
+	if (end > writer_free_end)
+		writer_free_end = end;
+}
 #else
-void room_note_free_end(uint64_t end)
+void room_begin_free_end(uint64_t end)
+{
+	(void)end;
+}
+
+static void note_free_end(uint64_t end)
 {
 	(void)end;
 }
@@ -49,7 +61,7 @@ uint64_t room_of(const struct writer *writer)
 {
 	uint64_t room = ring_room(writer->mask + 1, writer->head, ring_tail(writer->slot));
 
-	room_note_free_end(writer->head + room);
+	note_free_end(writer->head + room);
 	return room;
 }
 

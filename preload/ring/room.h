@@ -13,8 +13,8 @@ uint64_t room_of(const struct writer *writer);
 /* Whether a quarter of the ring is free. writer: a struct writer. */
 int room_has_quarter(const void *writer);
 
-/* The words below this position are free: what DEBUG builds check each store against. */
-void room_note_free_end(uint64_t end);
+/* A ring begins: the words below this position are free. DEBUG builds check each store against that. */
+void room_begin_free_end(uint64_t end);
 
 /*
  * Wakes a sleeping collector, so that it drains the ring before it is full, and soon after a long pause ends. The fast

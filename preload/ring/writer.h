@@ -143,7 +143,7 @@ static inline void writer_set_room(struct writer *writer, uint64_t room, uint64_
 	__atomic_store_n(&writer->limit, limit, __ATOMIC_SEQ_CST);
 }
 
-/* The words below this position were free at the calling thread's last check of its room. DEBUG builds only. */
+/* The words below this position were free at a check of the calling thread's room. DEBUG builds only. */
 extern __thread uint64_t writer_free_end __attribute__((tls_model("initial-exec")));
 
 /*
