@@ -471,10 +471,10 @@ sdist:
 	@sh tools/packaging/sdist.sh
 
 deb:
-	@sh tools/packaging/deb.sh
+	@sh tools/packaging/build_packages.sh deb
 
 rpm:
-	@sh tools/packaging/rpm.sh
+	@sh tools/packaging/build_packages.sh rpm
 
 release-check: wheel sdist
 	@sh tools/packaging/release_check.sh

@@ -8,10 +8,10 @@
 
 #include "harness.h"
 
-static struct outcome *script(const char *name, const char *first, const char *second)
+static struct outcome *script(const char *name, const char *kind, const char *folder)
 {
 	return run(.how = JOB_BARE, .timeout_s = 1500,
-		   .args = {"sh", program_path(text("../../../tools/packaging/%s", name)), first, second});
+		   .args = {"sh", program_path(text("../../../tools/packaging/%s", name)), kind, folder});
 }
 
 static void skip_without(const struct outcome *outcome)
@@ -23,7 +23,19 @@ static void skip_without(const struct outcome *outcome)
 			cr_skip_test("%s", outcome->err);
 }
 
-static void expect_packages(const char *kind, const char *const *promises)
+static const char *const promises[] = {
+    "installing",
+    "evprof run",
+    "native stacks",
+    "the Python package",
+    "the collector's user",
+    "the units",
+    "the daemon",
+    "man pages and completion",
+    "removing",
+};
+
+static struct outcome *expect_packages(const char *kind)
 {
 	struct outcome *outcome;
 
@@ -32,38 +44,28 @@ static void expect_packages(const char *kind, const char *const *promises)
 #ifdef EVPROF_INSTRUMENTED
 	cr_skip_test("packages have no sanitizers");
 #endif
-	outcome = script(text("%s.sh", kind), ".", NULL);
+	outcome = script("build_packages.sh", kind, ".");
 	skip_without(outcome);
 	expect(outcome, outcome->status == 0, "the packages build: %s", outcome->err);
 	outcome = script("try_packages.sh", kind, outcome->directory);
 	skip_without(outcome);
 	expect(outcome, outcome->status == 0 && !strstr(outcome->out, "fails"), "they work: %s", outcome->out);
-	for (; *promises; promises++)
-		expect(outcome, strstr(outcome->out, text("works: %s\n", *promises)), "%s was done: %s", *promises,
+	for (size_t i = 0; i < sizeof(promises) / sizeof(*promises); i++)
+		expect(outcome, strstr(outcome->out, text("works: %s\n", promises[i])), "%s was done: %s", promises[i],
 		       outcome->out);
+	return outcome;
 }
 
 SCENARIO(packages, deb, SCENARIO_ONCE)
 {
-	static const char *const promises[] = {"installing",
-					       "evprof run",
-					       "native stacks",
-					       "the Python package",
-					       "the collector's user and socket",
-					       "the units",
-					       "the daemon",
-					       "man pages and completion",
-					       "removing",
-					       NULL};
+	struct outcome *outcome = expect_packages("deb");
 
 	(void)python;
-	expect_packages("deb", promises);
+	expect(outcome, strstr(outcome->out, "works: the socket\n"), "the socket is enabled: %s", outcome->out);
 }
 
 SCENARIO(packages, rpm, SCENARIO_ONCE)
 {
-	static const char *const promises[] = {"installing", "evprof run", "the Python package", "the daemon", NULL};
-
 	(void)python;
-	expect_packages("rpm", promises);
+	expect_packages("rpm");
 }

@@ -16,8 +16,8 @@ command -v mandoc >/dev/null || fail "mandoc is not installed; run: sh tools/scr
 packages=$store/docs-$(key_of "$docs/pins.txt")
 fetch_packages "$packages" "$docs/pins.txt"
 
-source=$(mktemp -d) || exit 1
-trap 'rm -rf "$source"' EXIT
+make_work
+source=$work
 cp "$docs/conf.py" "$source/" && cp -r "$root"/docs/*.md "$root/docs/tutorials" "$root/docs/images" "$source/" || exit 1
 cp "$root/tools/packaging/CHANGELOG.md" "$source/changelog.md" || exit 1
 

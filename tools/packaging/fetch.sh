@@ -5,6 +5,8 @@
 # Each has its hash.
 # All fetching together takes EVPROF_SETUP_SECONDS (900) at most.
 
+# shellcheck source=tools/packaging/begin.sh
+. "$here/begin.sh"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/evprof
 store=$cache/packaging
 # shellcheck source=tools/scripts/bound.sh
@@ -19,11 +21,6 @@ zig_folder=$store/zig-$(key_of "$pins/zig.txt")
 python=$cache/pip/bin/python
 zig=$zig_folder/ziglang/zig
 export PYTHONPATH="$tools" PYTHONDONTWRITEBYTECODE=1
-
-fail() {
-	echo "${0##*/}: $*" >&2
-	exit 1
-}
 
 fetch_packages() { # FOLDER PINS
 	[ -e "$1/.done" ] && return

@@ -20,9 +20,7 @@ if [ -e "$result/.done" ]; then
 fi
 fetch_zig
 mkdir -p "$store"
-work=$(mktemp -d "$store/work.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM HUP
+make_work "$store"
 log=$store/libraries-$target.log
 : >"$log"
 made=$work/result

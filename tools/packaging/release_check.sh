@@ -10,12 +10,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/fetch.sh"
 # shellcheck source=tools/packaging/stage.sh
 . "$here/stage.sh"
-top=$(cd "$here/../.." && pwd)
 cd "$top" || exit 1
 version=$(version_here)
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM HUP
+make_work
 status=0
 fetch_tools
 

@@ -8,10 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/fetch.sh"
 # shellcheck source=tools/packaging/stage.sh
 . "$here/stage.sh"
-top=$(cd "$here/../.." && pwd)
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM HUP
+make_work
 fetch_tools
 stage "$work/tree"
 mkdir -p "$top/dist"

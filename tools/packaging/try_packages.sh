@@ -2,8 +2,8 @@
 # try_packages.sh deb|rpm [FOLDER] - installs the packages of FOLDER (dist/deb, dist/rpm) into a bare Debian root and uses them there.
 #
 # Prints one line for each thing that works, and ends with status 1 at the first that does not. Wants root and mmdebstrap; the bare root
-# is fetched from the mirror that apt knows, and kept in the user's cache. Packages of rpm are unpacked there by rpm, whose database
-# knows nothing of what they want: their dependencies and scripts are not tried.
+# is fetched from the mirror that apt knows, and kept in the user's cache. Packages of rpm are installed there by this machine's rpm,
+# whose database knows nothing of what they depend on: that alone is not tried.
 # shellcheck disable=SC2015,SC2016 # A && B || fails; commands for other shells
 set -u
 
@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tools/packaging/fetch.sh
 . "$here/fetch.sh"
 kind=${1:?usage: try_packages.sh deb|rpm [FOLDER]}
-packages=${2:-$here/../../dist/$kind}
+packages=${2:-$top/dist/$kind}
 release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 bare=$store/bare-$release
 # What the packages depend on, and what tries them: all is there before, so nothing is fetched when they are installed.
@@ -23,7 +23,7 @@ works() {
 
 fails() {
 	echo "fails: $*"
-	[ ! -s "$work/out" ] || sed 's/^/    /' "$work/out"
+	[ ! -s "$work/out" ] || sed 's/^/    /' "$work/out" | head -n 40
 	exit 1
 }
 
@@ -39,9 +39,7 @@ if ! [ -e "$bare" ]; then
 	chmod 755 "$new"
 	mv -T "$new" "$bare"
 fi
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM HUP
+make_work
 root=$work/root
 if ! cp -a "$bare" "$root" || ! mkdir "$root/packages" || ! cp "$packages"/*."$kind" "$root/packages/"; then
 	fail "no packages in $packages"
@@ -54,7 +52,7 @@ inside() { # COMMAND...: in the root, with /proc
 
 case $kind in
 deb) inside sh -c 'dpkg -i /packages/*.deb' || fails "dpkg -i" ;;
-rpm) rpm --root "$root" --nodeps --noscripts --ignoreos -i "$root"/packages/*.rpm >"$work/out" 2>&1 || fails "rpm -i" ;;
+rpm) rpm --root "$root" --nodeps --ignoreos -i "$root"/packages/*.rpm >"$work/out" 2>&1 || fails "rpm -i" ;;
 *) fail "deb or rpm, not $kind" ;;
 esac
 works "installing"
@@ -82,14 +80,16 @@ calls /app.evp || fails "465 calls of fib"
 works "evprof run"
 inside evprof export --format folded --weight bytes /app.evp -o - && grep -qE 'Py[A-Za-z_]* [(]python3' "$work/out" || fails "names of native functions"
 works "native stacks"
-case $kind in rpm) inside sh -c 'mv /usr/lib/python3*/site-packages/evprof /usr/lib/python3/dist-packages/' || fails "the Python package" ;; esac
+# Debian's Python does not look where rpm's has its packages.
+case $kind in rpm) inside sh -c 'ln -s /usr/lib/python3*/site-packages/evprof /usr/lib/python3/dist-packages/' || fails "the Python package" ;; esac
 inside python3 -m evprof /app.evp && grep -q MainThread "$work/out" || fails "python3 -m evprof"
 inside python3 -c 'import evprof; assert len(evprof.load("/app.evp").processes) == 1' || fails "import evprof"
 works "the Python package"
-if [ "$kind" = deb ]; then
-	inside getent passwd evprof || fails "the collector's user"
+inside getent passwd evprof || fails "the collector's user"
+works "the collector's user"
+if [ "$kind" = deb ]; then # of rpm, the distribution's presets decide
 	inside systemctl is-enabled evprof-collector.socket || fails "the socket is enabled"
-	works "the collector's user and socket"
+	works "the socket"
 fi
 inside systemd-analyze --man=no verify evprof-collector.service evprof-collector.socket && ! grep -q evprof-collector "$work/out" || fails "the units"
 works "the units"
@@ -103,9 +103,11 @@ works "the daemon"
 inside bash -c 'ls /usr/share/man/man1/evprof.1* /usr/share/man/man7/evprof.7* && . /usr/share/bash-completion/completions/evprof &&
 	COMP_WORDS=(evprof report --rev) COMP_CWORD=2 && _evprof && [ "${COMPREPLY[*]}" = --reverse ]' || fails "man pages and completion"
 works "man pages and completion"
-if [ "$kind" = deb ]; then
-	inside dpkg --purge evprof-collector python3-evprof evprof || fails "removing"
-	left=$(find "$root/usr" "$root/lib/systemd" "$root/etc" -name '*evprof*' ! -path '*/systemd/deb-systemd-helper*' | head -n 5)
-	[ -z "$left" ] || fails "removing leaves $left"
-	works "removing"
-fi
+case $kind in
+deb) inside dpkg --purge evprof-collector python3-evprof evprof || fails "removing" ;;
+rpm) rm "$root/usr/lib/python3/dist-packages/evprof" && rpm --root "$root" --nodeps -e evprof-collector python3-evprof evprof \
+	>"$work/out" 2>&1 || fails "removing" ;;
+esac
+left=$(find "$root/usr" "$root/lib/systemd" "$root/etc" -name '*evprof*' ! -path '*/systemd/deb-systemd-helper*' | head -n 5)
+[ -z "$left" ] || fails "removing leaves $left"
+works "removing"

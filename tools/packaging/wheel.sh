@@ -12,11 +12,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tools/packaging/stage.sh
 . "$here/stage.sh"
 glibc=2.17
-top=$(cd "$here/../.." && pwd)
 jobs=${EVPROF_PACKAGING_JOBS:-$(nproc)}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM HUP
+make_work
 
 build() { # MACHINE
 	libraries=$("$here/libraries.sh" "$1-linux-gnu.$glibc") || exit 1
