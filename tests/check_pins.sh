@@ -43,7 +43,7 @@ done
 packages=$(grep -c '^    "node_modules/' pins/npm/package-lock.json)
 [ "$packages" -gt 0 ] && [ "$packages" = "$(grep -c '^      "integrity": "sha512-' pins/npm/package-lock.json)" ] ||
 	broken "pins/npm/package-lock.json: not every package has its hash"
-grep -v '^#' ../../tools/packaging/pins/sources.txt | grep -nvE '^[a-z]+ [0-9.]+ [A-Za-z0-9.-]+ [a-z0-9]+/[a-z]+/[^ /]+ [0-9a-f]{64}$' &&
+grep -v '^#' ../../tools/packaging/pins/sources.txt | grep -nvE '^[a-z]+ [0-9.]+ [A-Za-z0-9.-]+ [a-z0-9]+/[a-z-]+/[^ /]+ [0-9a-f]{64}$' &&
 	broken "tools/packaging/pins/sources.txt: these lines are not a name, version, licence, file and hash"
 if grep -nE '"resolved"|--(extra-)?index-url|--find-links|@ *(http|file)' pins/*.txt pins/npm/* ../../tools/packaging/pins/*; then
 	broken "these lines say where a package is fetched from"

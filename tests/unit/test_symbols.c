@@ -430,6 +430,28 @@ Test(symbols, debug_files_serve_their_own_root_only)
 	move_out(&honest);
 }
 
+/* Distributions (Fedora) strip a library down to the names of its functions, and keep these as .gnu_debugdata. */
+Test(symbols, names_that_xz_compressed)
+{
+	struct tenancy tenancy;
+	char path[128];
+	uint64_t offset;
+
+	need_root();
+	compile("whole", "compressed", &offset);
+	shell("objcopy --only-keep-debug whole.so debug && objcopy -S --keep-symbol=compressed debug names && xz names "
+	      "&& "
+	      "strip -o library.so whole.so && objcopy --add-section .gnu_debugdata=names.xz library.so && "
+	      "! grep -q compressed library.so");
+	snprintf(path, sizeof(path), "%s/library.so", folder);
+	move_in(&tenancy, "/", 0, NULL);
+	has_module(&tenancy, 0, path, BUILD_ID);
+	has_frame(&tenancy, 0, offset);
+	wait_for_answers(&tenancy);
+	cr_expect_str_eq(tenancy.names, "compressed ", "%s", tenancy.names);
+	move_out(&tenancy);
+}
+
 Test(symbols, a_file_is_read_with_the_rights_of_its_tenant)
 {
 	struct tenancy stranger, owner;

@@ -71,6 +71,16 @@ archive libzstd lib/common/*.c lib/compress/*.c lib/decompress/*.c
 cp lib/zstd.h lib/zstd_errors.h lib/zdict.h "$made/include/"
 cp LICENSE "$made/LICENSES/zstd.txt"
 
+# What reads .gnu_debugdata: elfutils decompresses, nothing compresses.
+unpack xz
+./configure -q CC="$made/plain-cc" AR="$made/ar" RANLIB="$made/ranlib" CFLAGS="$flags" --host="$host" --disable-shared --disable-nls \
+	--disable-encoders --enable-decoders=lzma1,lzma2 --enable-threads=no --disable-lzip-decoder --disable-microlzma --disable-xz \
+	--disable-xzdec --disable-lzmadec --disable-lzmainfo --disable-scripts --disable-doc >>"$log" 2>&1 &&
+	make -j "$jobs" -C src/liblzma >>"$log" 2>&1 || fail "xz does not build; see $log"
+cp src/liblzma/.libs/liblzma.a "$made/lib/"
+cp -r src/liblzma/api/lzma.h src/liblzma/api/lzma "$made/include/"
+cp COPYING.0BSD "$made/LICENSES/xz.txt"
+
 unpack jansson
 sed 's/@json_inline@/inline/; s/@json_have_[a-z_]*@/1/' src/jansson_config.h.in >src/jansson_config.h
 for name in HAVE_ATOMIC_BUILTINS HAVE_CLOSE HAVE_ENDIAN_H HAVE_FCNTL_H HAVE_GETPID HAVE_GETTIMEOFDAY HAVE_LOCALECONV HAVE_LOCALE_H \
@@ -100,7 +110,7 @@ unpack elfutils
 CFLAGS="$flags -w -fvisibility=default" CPPFLAGS="-I$made/include" LDFLAGS="-L$made/lib"
 export CFLAGS CPPFLAGS LDFLAGS
 ./configure -q CC="$made/plain-cc" AR="$made/ar" RANLIB="$made/ranlib" --host="$host" --disable-debuginfod --disable-libdebuginfod \
-	--disable-nls --disable-symbol-versioning --disable-demangler --without-bzlib --without-lzma --with-zstd >>"$log" 2>&1 ||
+	--disable-nls --disable-symbol-versioning --disable-demangler --without-bzlib --with-lzma --with-zstd >>"$log" 2>&1 ||
 	fail "elfutils does not build; see $log"
 # libdw has the disassemblers as parts, which want m4, and which evprof-symbols never calls.
 sed -i 's|^libcpu_objects =.*|libcpu_objects =|' libdw/Makefile

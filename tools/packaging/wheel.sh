@@ -20,7 +20,7 @@ build() { # MACHINE
 	binaries=$top/build-wheel-$1
 	CFLAGS="-O2 -ffunction-sections -fdata-sections" make -C "$top" --no-print-directory -j "$jobs" B="$binaries" CC="$libraries/cc" \
 		CPPFLAGS=-DEVPROF_STATIC_UNWIND LDFLAGS="-s -Wl,--gc-sections" \
-		preload_libraries="-lunwind_static -ldl -lpthread" symbols_libraries="-ldw -lelf -leu -ldisasm -lzstd -lz -ldl" \
+		preload_libraries="-lunwind_static -ldl -lpthread" symbols_libraries="-ldw -lelf -leu -ldisasm -llzma -lzstd -lz -ldl" \
 		all >"$binaries.log" 2>&1 || fail "evprof does not build for $1; see $binaries.log"
 }
 
@@ -29,7 +29,7 @@ pack() { # MACHINE
 	mkdir "$work/$1/LICENSES"
 	cp "$here/NOTICE.txt" "$libraries"/LICENSES/*.txt "$work/$1/LICENSES/"
 	# What is in it counts, not only evprof.
-	sed -i 's/^license = "MIT"/license = "MIT AND BSD-3-Clause AND LGPL-3.0-or-later AND Zlib"/' "$work/$1/pyproject.toml"
+	sed -i 's/^license = "MIT"/license = "MIT AND 0BSD AND BSD-3-Clause AND LGPL-3.0-or-later AND Zlib"/' "$work/$1/pyproject.toml"
 	wheel_of "$work/$1" "$binaries" "$(tags "$1")" "$work/dist-$1"
 }
 
