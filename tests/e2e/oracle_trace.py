@@ -205,4 +205,5 @@ def main(path, what=None):
             print(name, count, trace.ns(last - first))
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])
