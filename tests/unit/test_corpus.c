@@ -20,7 +20,7 @@ static void read_end(int fd, char *end, size_t bytes)
 	close(fd);
 }
 
-static void replay_all(const char *target)
+static void replay(const char *target, const char *corpus)
 {
 	char program[4096], pattern[256], progress[] = "/tmp/evprof-corpus-XXXXXX", at[512], said[2048];
 	int progress_fd = mkstemp(progress), said_fd = fileno(tmpfile()), status;
@@ -29,7 +29,7 @@ static void replay_all(const char *target)
 	pid_t child;
 
 	cr_assert(getenv("BUILD"));
-	snprintf(pattern, sizeof(pattern), "tests/fuzz/corpus/%s/*", target);
+	snprintf(pattern, sizeof(pattern), "tests/fuzz/corpus/%s/*", corpus);
 	cr_assert(glob(pattern, 0, NULL, &inputs) == 0, "no inputs in %s", pattern);
 	snprintf(program, sizeof(program), "%s/tests/fuzz/replay_%s", getenv("BUILD"), target);
 	arguments = calloc(inputs.gl_pathc + 3, sizeof(*arguments));
@@ -52,27 +52,34 @@ static void replay_all(const char *target)
 	cr_expect(status == 0, "%s ended with status %#x at %s: %s", target, (unsigned)status, at, said);
 }
 
+/* The inputs of trace are inputs of it, too. */
+Test(corpus, api)
+{
+	replay("api", "trace");
+	replay("api", "api");
+}
+
 Test(corpus, control)
 {
-	replay_all("control");
+	replay("control", "control");
 }
 
 Test(corpus, ring)
 {
-	replay_all("ring");
+	replay("ring", "ring");
 }
 
 Test(corpus, server)
 {
-	replay_all("server");
+	replay("server", "server");
 }
 
 Test(corpus, symbols)
 {
-	replay_all("symbols");
+	replay("symbols", "symbols");
 }
 
 Test(corpus, trace)
 {
-	replay_all("trace");
+	replay("trace", "trace");
 }

@@ -10,6 +10,9 @@
 
 #include "replay/replay.h"
 
+/* Ids without a definition that have a name of their own. A damaged trace of some bytes may skip a million of them. */
+#define UNKNOWN_NAMED_MAX 65536u
+
 /* The last part of a type's name: "collections.deque" is deque, as in __qualname__. */
 static struct text last_part(struct text name)
 {
@@ -36,6 +39,17 @@ struct text function_names_c_function(const struct wire_definition *definition, 
 	return (struct text){room, length + name.length};
 }
 
+static const char *unknown_name(struct function_names *functions, uint32_t key, char room[FUNCTION_NAMES_ROOM])
+{
+	const char *kind = key & 1 ? "C function" : "function";
+
+	if (functions->unknown++ < UNKNOWN_NAMED_MAX)
+		snprintf(room, FUNCTION_NAMES_ROOM, "<unknown %s %u>", kind, key / 2);
+	else
+		snprintf(room, FUNCTION_NAMES_ROOM, "<unknown %s>", kind);
+	return room;
+}
+
 static int make_one(struct function_names *functions, const struct trace_process *process, uint32_t key,
 		    struct function_name *made)
 {
@@ -45,8 +59,7 @@ static int make_one(struct function_names *functions, const struct trace_process
 
 	made->line = key & 1 ? -1 : 0;
 	if (!definition) {
-		snprintf(room, sizeof(room), "<unknown %s %u>", key & 1 ? "C function" : "function", key / 2);
-		name = text_of(room);
+		name = text_of(unknown_name(functions, key, room));
 		mod = text_of(key & 1 ? "" : "?");
 	} else if (key & 1) {
 		name = function_names_c_function(definition, room);

@@ -26,6 +26,7 @@ struct function_names {
 	struct function_name **of; /* by process number, then by key + 1 (replay.h); 0 is nobody */
 	int32_t **marks;	   /* by process number, then by a mark's id, below process->marks.count: its name */
 	uint32_t process_count;
+	uint32_t unknown; /* ids without a definition */
 };
 
 /* Returns 0 or -ENOMEM. function_names_done() must follow in both cases. */

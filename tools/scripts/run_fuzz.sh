@@ -15,9 +15,12 @@ for program in "$@"; do
 	found=$(dirname "$program")/found/$name
 	seeds=tests/fuzz/corpus/$name
 	mkdir -p "$found"
-	[ "$name" = api ] && seeds=tests/fuzz/corpus/trace # the same inputs, read otherwise
-	[ -d "$seeds" ] || seeds=
-	words=tests/fuzz/$(basename "$seeds").dict
+	words=tests/fuzz/$name.dict
+	if [ "$name" = api ]; then # the inputs of trace, read otherwise
+		seeds="$seeds tests/fuzz/corpus/trace"
+		words=tests/fuzz/trace.dict
+	fi
+	[ -d "${seeds%% *}" ] || seeds=
 	words=$([ -f "$words" ] && echo "-dict=$words")
 	echo "fuzz $name for $seconds s"
 	: >"$found.log"
