@@ -39,14 +39,14 @@ static const char *const options[][7] = {
     {"max-depth", "2", "include", "*a*", NULL},
     {"min-duration", "5", "exclude", "re:^a", NULL},
     {"process", "1", "thread", "1", NULL},
-    {"sort", "cumulative,name", "callers", "", NULL},
-    {"by", "module", "limit", "3", NULL},
+    {"exclude-syspath", "", NULL},
+    {"function", "*:*", NULL},
     {"weight", "peak", NULL},
     {"weight", "live", "clock", "cpu", NULL},
 };
 
 static const char *const tables[] = {"events", "definitions", "calls", "functions", "lines", "memory", "tasks"};
-static const char *const texts[] = {"info", "counted-info", "damage", "folded", "html", "report"};
+static const char *const texts[] = {"info", "counted-info", "damage", "folded", "html"};
 
 static int file = -1;
 static char path[64];

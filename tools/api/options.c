@@ -153,8 +153,7 @@ static int take_text(struct options *options, const char *name, const char *valu
 	const struct {
 		const char *name;
 		const char **value;
-	} texts[] = {{"sort", &options->sort},	       {"by", &options->by},
-		     {"weight", &options->weight},     {"function", &options->function},
+	} texts[] = {{"weight", &options->weight},     {"function", &options->function},
 		     {"output", &options->output},     {"mark-begin", &options->mark_begin},
 		     {"mark-end", &options->mark_end}, {"span", &options->span}};
 
@@ -175,10 +174,6 @@ static int take_flag(struct options *options, const char *name)
 	} flags[] = {{"exclude-syspath", &options->filter.exclude_syspath},
 		     {"since-start", &options->since_start},
 		     {"event-numbers", &options->event_numbers},
-		     {"reverse", &options->reverse},
-		     {"strip-dirs", &options->strip_dirs},
-		     {"callers", &options->callers},
-		     {"callees", &options->callees},
 		     {"each", &options->each}};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
@@ -197,8 +192,6 @@ static int take_number(struct options *options, const char *name, const char *va
 
 	if (strcmp(name, "kind") == 0)
 		return add_kind(options, value, why);
-	if (strcmp(name, "limit") == 0)
-		return parse_number(name, value, 0, &options->limit, why);
 	if (strcmp(name, "number") == 0)
 		return parse_number(name, value, 1, &options->number, why);
 	if (strcmp(name, "span-path") == 0)
@@ -228,7 +221,7 @@ int options_parse(struct options *options, const char *const *pairs, const struc
 	const struct filter *filter = &options->filter;
 	int error = 0;
 
-	*options = (struct options){.batch_rows = BATCH_ROWS, .limit = -1};
+	*options = (struct options){.batch_rows = BATCH_ROWS};
 	for (; !error && pairs && pairs[0]; pairs += 2)
 		error = take(options, pairs[0], pairs[1], why);
 	if (error)

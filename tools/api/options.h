@@ -2,10 +2,9 @@
  * options.h - the options of a call of api.h, as a filter and a few more values.
  *
  * As options of the tool: process, thread, include, exclude, exclude-syspath, from, to, min-duration, max-depth, clock;
- * sort, limit, reverse, strip-dirs, callers, callees, by (report); weight (folded). Of tables: kind (which rows of
- * "events"; may come again), function (of "callers": MODULE:FUNCTION, as in evprof check), since-start, event-numbers
- * (those of EventProfiler, as int16), batch-rows. Of the text "cut": output, mark-begin, mark-end, span, span-path (may
- * come again), number, each. Options without a value have "".
+ * weight (folded). Of tables: kind (which rows of "events"; may come again), function (of "callers": MODULE:FUNCTION, as
+ * in evprof check), since-start, event-numbers (those of EventProfiler, as int16), batch-rows. Of the text "cut":
+ * output, mark-begin, mark-end, span, span-path (may come again), number, each. Options without a value have "".
  */
 #ifndef EVPROF_TOOLS_API_OPTIONS_H
 #define EVPROF_TOOLS_API_OPTIONS_H
@@ -36,11 +35,8 @@ struct options {
 	bool since_start;
 	bool event_numbers;
 	uint32_t batch_rows;
-	/* Values of the outputs of the tool; not owned. */
-	const char *sort;
-	const char *by;
-	const char *weight;
-	const char *title;
+	/* Not owned. */
+	const char *weight;   /* of folded */
 	const char *function; /* of callers */
 	/* Of cut (cuts.c). */
 	const char *output;
@@ -51,11 +47,6 @@ struct options {
 	size_t span_count;
 	int64_t number; /* 0: not given */
 	bool each;
-	int64_t limit; /* -1: all */
-	bool reverse;
-	bool strip_dirs;
-	bool callers;
-	bool callees;
 };
 
 /* Parses pairs of names and values. options_done() must follow in both cases. Returns 0, -EINVAL or -ENOMEM. */

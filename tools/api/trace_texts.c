@@ -27,8 +27,7 @@ static const struct {
 } text_kinds[] = {
     {"info", text_info},     {"counted-info", text_counted_info},
     {"damage", text_damage}, {"folded", text_folded},
-    {"html", text_html},     {"report", text_report},
-    {"cut", text_cut},
+    {"html", text_html},     {"cut", text_cut},
 };
 
 static int make(struct evprof_trace *handle, const char *what, const char *const *pairs, struct output *output,

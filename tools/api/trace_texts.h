@@ -18,8 +18,7 @@ typedef int make_text(struct evprof_trace *handle, const struct options *options
 make_text text_info;
 /* The same, with events counted where the trace does not have their number. */
 make_text text_counted_info;
-/* The outputs of evprof report and evprof export (outputs.c). */
-make_text text_report;
+/* The outputs of evprof export (outputs.c). */
 make_text text_folded;
 make_text text_html;
 /* Writes files; the text is their paths (cuts.c). */

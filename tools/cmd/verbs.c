@@ -81,6 +81,16 @@ static bool take_option(const struct verb_option *option, void *request)
 	return true;
 }
 
+/*
+ * Whether the option took the next option, or the "--", as its value: it lacks its own. --NAME=--VALUE is how such a value
+ * is given.
+ */
+static bool takes_next(const struct verb_option *option, char *const *argv)
+{
+	return option->name && option->argument == required_argument && optarg == argv[optind - 1] &&
+	       strncmp(optarg, "--", 2) == 0;
+}
+
 /* What getopt_long() returns for the option. */
 static int value_of(const struct verb_option *options, const struct verb_option *option)
 {
@@ -119,7 +129,9 @@ int verb_parse(const char *verb, const char *letters, const struct verb_option *
 			return CLI_FINE;
 		if (!option)
 			print_wrong(last_word(argv));
-		if (!option || !take_option(option, request))
+		else if (takes_next(option, argv))
+			print_wrong(argv[optind - 2]);
+		if (!option || takes_next(option, argv) || !take_option(option, request))
 			return CLI_FAILED;
 		if (option->argument == VERB_LAST_OPTION)
 			break;

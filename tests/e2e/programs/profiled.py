@@ -128,6 +128,18 @@ def main():
     finally:
         sys.stdout = printed
 
+    assert profile.text(sort=["calls"], limit=3, strip_dirs=True, exclude=["a*", "b*"]) == profile.text(
+        "--sort", "calls", "--limit", "3", "--strip-dirs", "--exclude", "a*", "--exclude", "b*")
+    for wrong, line in (({"limit": True}, "the option --limit is not known or lacks its value"), ({"reverse": "x"}, "--reverse"),
+                        ({"lmit": 3}, "did you mean --limit?"), ({"by": "line"}, "--by wants function"),
+                        ({"sort": "colour"}, "colour")):
+        try:
+            profile.report(strip_dirs=True, **wrong)
+        except evprof.EvprofError as error:
+            assert line in str(error) and "\n" not in str(error), error
+        else:
+            raise AssertionError(wrong)
+
     try:
         evprof.profile().report()
     except RuntimeError as error:
@@ -142,6 +154,19 @@ def main():
         table = profiled(f4).to_dataframe()
         calls = table[table["event"] == "call"]
         assert list(calls["name"]) == ["f4", "f2", "f1", "f1", "f3", "f1"], list(calls["name"])
+        neighbours = [profiled(f) for f in 4 * (lambda: fib(4), raises)]  # one right behind the other
+        for number, one in enumerate(neighbours):
+            expected_names = ["raises"] + ["fib"] * 67 if number % 2 else ["<lambda>"] + ["fib"] * 9
+            for selection in ({}, {"kinds": "call"}, {"kinds": ["call"], "since_start": True}):
+                table = one.to_dataframe(**selection)
+                assert list(table[table["event"] == "call"]["name"]) == expected_names, (number, selection, table)
+        again = evprof.profile()
+        for part in (lambda: fib(2), lambda: fib(3)):
+            again.start()
+            part()
+            again.stop()
+            fib(5)
+        assert (again.to_dataframe(kinds="call")["name"] == "fib").sum() == 8
     print("as cProfile", profile.path)
 
 

@@ -93,10 +93,15 @@ def said(*words):
 
 
 same("report", trace.report(sort="cumulative,name", limit=7), said("report", "-s", "cumulative,name", "-n", "7"))
+same("report of spans", trace.report("--limit", "3", by="span"), said("report", "--by", "span", "--limit", "3"))
+same("report of threads as csv", trace.report(by="thread", format="csv"), said("report", "--by", "thread", "--format", "csv"))
+same("filters of load()", evprof.load(path, threads=trace.threads[0].tid, kinds="call").report(include="leaf"),
+     said("report", "--thread", str(trace.threads[0].tid), "--include", "leaf"))
 same("report of callers", trace.report(callers=True, exclude_syspath=True), said("report", "--callers", "--exclude-syspath"))
 same("folded stacks", trace.flame(weight="peak"), said("export", "-f", "folded", "--weight", "peak", "-o", "-"))
 same("the page", trace.flame("html").startswith("<!DOCTYPE html>"), True)
-for name, wrong in (("sort", "colour"), ("by", "thread"), ("limit", -1), ("clock", "cpu")):
+for name, wrong in (("sort", "colour"), ("by", "line"), ("limit", -1), ("clock", "cpu"), ("lmit", 3), ("reverse", "x"),
+                    ("sort", True)):
     try:
         trace.report(**{name: wrong})
         sys.exit("report(%s=%r) is taken" % (name, wrong))

@@ -27,7 +27,7 @@ def missing(name):
 ran, absent, without = 0, set(), []
 PLUGINS = ["pytest_plugin"] * (importlib.util.find_spec("pytest") is not None)
 # recording comes last: from then on the library is in the process.
-for name in ["errors", "table", "text", "trace", "_limits"] + PLUGINS + ["recording"]:
+for name in ["errors", "table", "text", "_tool", "trace", "_limits"] + PLUGINS + ["recording"]:
     module = importlib.import_module("evprof." + name)
     for test in doctest.DocTestFinder(exclude_empty=False).find(module, extraglobs={"trace_path": sys.argv[1]}):
         public = not any(part.startswith("_") for part in test.name.split(".")[1:])
@@ -43,12 +43,14 @@ for name in ["errors", "table", "text", "trace", "_limits"] + PLUGINS + ["record
         if doctest.DocTestRunner(optionflags=flags).run(test).failed:
             sys.exit(1)
         ran += len(test.examples)
-for name, method in inspect.getmembers(importlib.import_module("evprof.trace").Trace, inspect.isfunction):
-    if not name.startswith("_") and ">>>" not in (method.__doc__ or ""):
+evprof = importlib.import_module("evprof")
+for name in evprof.__all__:
+    one = getattr(evprof, name)
+    if name != "EVENTS" and ">>>" not in (one.__doc__ or ""):
         without.append("an example of " + name)
-for name, method in inspect.getmembers(importlib.import_module("evprof.recording").profile):
-    if not name.startswith("_") and ">>>" not in (method.__doc__ or ""):
-        without.append("an example of profile." + name)
+    for part, member in inspect.getmembers(one) if name in ("Table", "Trace", "profile") else ():
+        if not part.startswith("_") and ">>>" not in (member.__doc__ or ""):
+            without.append("an example of %s.%s" % (name, part))
 if without:
     sys.exit("there is no docstring: " + ", ".join(without))
 print("%d examples%s" % (ran, "; without " + ", ".join(sorted(absent)) if absent else ""))

@@ -1,9 +1,52 @@
-"""The commands that pip installs: this process becomes the program evprof, or the collector."""
+"""The commands that pip installs: this process becomes the program evprof, or the collector. And its report as a text."""
 import os
+import subprocess
 import sys
-from typing import List
+from typing import Iterable, List, Mapping, Union
 
 from ._paths import find
+from .errors import EvprofError
+from .text import Text
+
+_REPORTED = (0, 1, 3)  # exit statuses; 1, 3: something is missing of the trace, or still being written
+
+#: The value of an option of the tool.
+Option = Union[None, bool, int, float, str, Iterable[Union[int, float, str]]]
+
+
+def _word(name: str, value: Union[int, float, str]) -> str:
+    if value is True:
+        return "--" + name
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return "--%s=%s" % (name, value)
+
+
+def option_words(options: Mapping[str, Option]) -> List[str]:
+    """Options of the tool from arguments with names: strip_dirs=True is --strip-dirs, limit=5 is --limit=5, a list is the option once
+    for each of its values. None and False are no option. The tool knows which options there are.
+
+    >>> from evprof._tool import option_words
+    >>> option_words({"limit": 5, "include": ["a*", "b*"], "reverse": False, "strip_dirs": True})
+    ['--limit=5', '--include=a*', '--include=b*', '--strip-dirs']
+    """
+    words = []
+    for name, given in options.items():
+        values = [given] if isinstance(given, (bool, int, float, str)) else given or []
+        words += [_word(name.replace("_", "-"), value) for value in values if value is not False]
+    return words
+
+
+def report(path: str, words: List[str]) -> Text:
+    """What `evprof report` prints of a trace. Raises EvprofError with its line if it refuses an option or the trace."""
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    tool = subprocess.Popen([find("evprof"), "report", *words, "--", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, env=environment)
+    table, errors = tool.communicate()
+    if tool.returncode not in _REPORTED:
+        lines = errors.decode("utf-8", "replace").splitlines()
+        raise EvprofError(lines[0] if lines else "evprof: report ended with status %d" % tool.returncode)
+    return Text(table.decode("utf-8", "replace"))
 
 
 def words_for(arguments: List[str]) -> List[str]:

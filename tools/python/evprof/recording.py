@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Callable, Dict, List, Optional, TextIO, Tuple, Type, TypeVar, Union
 
+    from ._tool import Option
     from .text import Text
     from .trace import Trace
 
@@ -171,11 +172,12 @@ class span:
     >>> query(3)
     [0, 1, 2]
     """
-    __slots__ = ("name", "arguments", "_open", "_others")
+    __slots__ = ("name", "arguments", "_free", "_open", "_others")
 
     def __init__(self, _name: str, **arguments: object) -> None:
         self.name = _name
         self.arguments = arguments
+        self._free = True  # the attribute is missing while somebody has the place _open
         self._open: "Optional[int]" = None
         self._others: "Optional[Dict[int, List[int]]]" = None
 
@@ -185,21 +187,31 @@ class span:
     def _start(self) -> int:
         return int(_begin(_text(self.name), *_arguments(self.arguments)))
 
+    def _take_place(self) -> bool:
+        """Whether the caller has the place _open now. Of threads that ask at once, one has: deleting is one step."""
+        if self._open is not None:
+            return False
+        try:
+            del self._free
+        except AttributeError:
+            return False
+        return True
+
     def __enter__(self) -> "span":
         if _begin is not None:
-            if self._open:
+            if self._take_place():
+                self._open = self._start()
+            else:
                 # A with statement begins and ends in one frame, whichever tasks, threads and generators run in between.
                 if self._others is None:
                     self._others = {}
                 self._others.setdefault(id(sys._getframe(1)), []).append(self._start())
-            else:
-                self._open = self._start()
         return self
 
     def __exit__(self, *error: object) -> None:
         if self._others:
             key = id(sys._getframe(1))
-            if key not in self._others and not self._open:  # another frame than it began in, as of an ExitStack
+            if key not in self._others and self._open is None:  # another frame than it began in, as of an ExitStack
                 key = next(reversed(list(self._others)))
             if key in self._others:
                 number = self._others[key].pop()
@@ -207,8 +219,9 @@ class span:
                     del self._others[key]
                 _end(number)
                 return
-        if self._open:
-            number, self._open = self._open, 0
+        if self._open is not None:
+            number, self._open = self._open, None
+            self._free = True
             _end(number)
 
     def __call__(self, function: "_Function") -> "_Function":
@@ -315,7 +328,9 @@ def start(output: "Optional[str]" = None, events: "Optional[str]" = None) -> Non
     are None, the environment's count (EVPROF_OUTPUT, EVPROF_EVENTS). With EVPROF=0 in the environment nothing is recorded.
     Raises ImportError if the library was not found, and RuntimeError if it is another version's, or this Python is not CPython.
 
-    evprof.start("trace.evp", "call,c_call")
+    >>> import evprof
+    >>> evprof.start(events="call,c_call")
+    >>> evprof.stop()
     """
     if begin(output, events):
         _report_late()
@@ -402,7 +417,7 @@ class profile:
     >>> import evprof
     >>> with evprof.profile(events="call,c_call") as p:
     ...     smallest = min(3, 1, 2)
-    >>> print(p.text("--sort", "calls"))
+    >>> print(p.text(sort="calls"))
              1 function calls in ...
     """
     _count = 0
@@ -411,7 +426,6 @@ class profile:
         self._output, self._events = output, events
         self._marks: "List[str]" = []
         self._runs = self._alone = False
-        self._times: "List[float]" = []
         #: The path of the trace; None before stop().
         self.path: "Optional[str]" = None
 
@@ -425,9 +439,10 @@ class profile:
             raise RuntimeError("this profile is running")
         if not self._marks:
             profile._count += 1
-            self._marks = ["evprof.profile %d %s" % (profile._count, what) for what in ("begins", "ends")]
+            # A forked child, and what the process execs, set marks of other names.
+            name = "evprof.profile %d.%x.%d" % (os.getpid(), int(time.time() * 1e6), profile._count)
+            self._marks = ["%s %s" % (name, what) for what in ("begins", "ends")]
         self._alone = not active()
-        self._times.append(time.time())
         if self._alone:
             output = self._output
             if _library is None and output is None and not any(
@@ -451,7 +466,6 @@ class profile:
         self._runs = False
         if self._alone:
             stop()
-        self._times.append(time.time())
         _flush()
         self.path = trace_path()
 
@@ -464,42 +478,44 @@ class profile:
     def _file(self) -> str:
         self.stop()
         if self.path is None:
-            raise RuntimeError("nothing was recorded" if self._times else "the profile has not begun")
+            raise RuntimeError("nothing was recorded" if self._marks else "the profile has not begun")
         return self.path
 
-    def text(self, *options: str) -> "Text":
-        """The table of cProfile, of the block. options: those of `evprof report`, such as "--sort", "cumulative". Times are in seconds.
+    def text(self, *options: str, **named: "Option") -> "Text":
+        """The table of cProfile, of the block. Times are in seconds.
 
-        Raises RuntimeError if the profile has not begun, nothing was recorded, or an option is wrong; the message says which.
+        The arguments are the options of `evprof report`, with names (limit=5, sort="bytes", by="module", strip_dirs=True, several
+        values as a list) or as words ("--limit", "5").
+
+        Raises EvprofError, with the tool's line, for an option that it does not have or take; RuntimeError if the profile has not
+        begun or nothing was recorded.
 
         >>> import evprof
         >>> with evprof.profile() as p:
         ...     smallest = min(3, 1, 2)
         >>> "{built-in method builtins.min}" in p.text()
         True
+        >>> print(p.text(sort=["calls", "name"], limit=1, strip_dirs=True))
+                 1 function calls in ...
+        >>> try:
+        ...     p.text(colour=True)
+        ... except evprof.EvprofError as error:
+        ...     print(error)
+        evprof report: the option --colour is not known or lacks its value...
         """
-        import subprocess
+        from ._tool import option_words, report
+        return report(self._file(), ["--between", ",".join(self._marks), *options, *option_words(named)])
 
-        from .text import Text
-        file = self._file()
-        environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-        tool = subprocess.Popen([find("evprof"), "report", "--between", ",".join(self._marks), *options, "--", file],
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
-        table, errors = tool.communicate()
-        if tool.returncode not in (0, 1, 3):  # 1, 3: something is missing; it is still written
-            raise RuntimeError(errors.decode("utf-8", "replace").strip() or "evprof report failed")
-        return Text(table.decode("utf-8", "replace"))
-
-    def report(self, *options: str, file: "Optional[TextIO]" = None) -> None:
-        """Prints text() to a file, or to sys.stdout, as cProfile's print_stats() does. Returns nothing.
+    def report(self, *options: str, file: "Optional[TextIO]" = None, **named: "Option") -> None:
+        """Prints text() to a file, or to sys.stdout, as cProfile's print_stats() does. Returns nothing, and raises what text() raises.
 
         >>> import evprof, io
         >>> with evprof.profile() as p:
         ...     smallest = min(3, 1, 2)
         >>> table = io.StringIO()
-        >>> p.report("--sort", "calls", file=table)
+        >>> p.report(sort="calls", limit=5, file=table)
         """
-        (file or sys.stdout).write(self.text(*options))
+        (file or sys.stdout).write(self.text(*options, **named))
 
     @property
     def trace(self) -> "Trace":
@@ -513,7 +529,11 @@ class profile:
         return load(self._file())
 
     def to_dataframe(self, **selection: "Any") -> "Any":
-        """The events of the block, as Trace.to_dataframe() has them; time is in ns since 1970. Needs numpy and pandas.
+        """The events of the block, as Trace.to_dataframe() has them: a pandas DataFrame of (rows, 13 columns); time is in ns since
+        1970. The block begins and ends with the marks that start() and stop() set, so no event of a neighbouring one is in it.
+
+        selection: clean_file_name, and the filters of Trace. Needs numpy and pandas. Raises RuntimeError as text() does, and if a
+        mark was lost.
 
         >>> import evprof
         >>> with evprof.profile() as p:
@@ -521,12 +541,27 @@ class profile:
         >>> int((p.to_dataframe()["name"] == "min").sum())
         2
         """
-        table = self.trace.to_dataframe(**selection)
-        keep: "Any" = None
-        for begin, end in zip(self._times[::2], self._times[1::2]):
-            part = (table["time"] >= int(begin * 1e9)) & (table["time"] <= int(end * 1e9))
-            keep = part if keep is None else keep | part
-        return table[keep & ~table["name"].isin(self._marks)].reset_index(drop=True)
+        trace = self.trace
+        table = trace.to_dataframe(**selection)
+        times, keep = table["time"], table["time"] != table["time"]
+        for begin, end in self._edges(trace, bool(selection.get("since_start"))):
+            keep |= (times > begin) & (times < end)
+        return table[keep].reset_index(drop=True)
+
+    def _edges(self, trace: "Trace", since_start: bool) -> "List[Tuple[int, int]]":
+        """The times of the marks of each part."""
+        marks = trace.to_numpy(kinds="mark", since_start=since_start)
+        found: "Dict[str, List[int]]" = {name: [] for name in self._marks}
+        for number, at, pid in zip(marks["name"], marks["time"], marks["pid"]):
+            name = trace.names[number]
+            # A child that was forked in the block ends its own part with the same mark.
+            if name == self._marks[0] or (name == self._marks[1] and pid == os.getpid()):
+                found[name].append(int(at))
+        begins, ends = found[self._marks[0]], found[self._marks[1]]
+        pairs = [(max((begin for begin in begins if begin < end), default=None), end) for end in ends]
+        if not pairs or any(begin is None for begin, _ in pairs):
+            raise RuntimeError("evprof: the marks of this profile are not in its trace: events were lost")
+        return [(begin, end) for begin, end in pairs if begin is not None]
 
 
 if _is_loaded():

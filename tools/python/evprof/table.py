@@ -31,8 +31,13 @@ def _decoded(info: ColumnInfo) -> List[str]:
 class Column:
     """One column of a Table: a sequence of numbers or texts, one a row.
 
-    name: str. codes: whether the values are stored as indices of texts. It can be indexed, iterated and given to
-    numpy.asarray(), without a copy; numpy gets the indices of texts.
+    name: str. is_text: whether the values are stored as indices of texts. It can be indexed, iterated and given to
+    numpy.asarray(), without a copy; numpy gets an array of shape (rows,), of texts their indices.
+
+    >>> import evprof
+    >>> column = evprof.load(trace_path).functions()["name"]
+    >>> column.is_text, "leaf" in column
+    (True, True)
     """
 
     def __init__(self, owner: TablePointer, info: ColumnInfo) -> None:
@@ -99,7 +104,12 @@ class Table:
 
     @property
     def columns(self) -> List[str]:
-        """The names of the columns, in their order."""
+        """The names of the columns, in their order.
+
+        >>> import evprof
+        >>> evprof.load(trace_path).functions().columns[:4]
+        ['file', 'line', 'name', 'calls']
+        """
         return list(self._columns)
 
     def __len__(self) -> int:
@@ -118,12 +128,24 @@ class Table:
 
     def to_numpy(self) -> Dict[str, Any]:
         """A dict of arrays of shape (rows,), read-only, without a copy. Columns of texts are indices of
-        table[name].texts. Needs numpy."""
+        table[name].texts. Needs numpy.
+
+        >>> import evprof
+        >>> arrays = evprof.load(trace_path).functions().to_numpy()
+        >>> arrays["own"].dtype.name, arrays["own"].shape == arrays["name"].shape
+        ('int64', True)
+        """
         numpy = needs("numpy", "a table as arrays")
         return {name: numpy.asarray(column.memory()) for name, column in self._columns.items()}
 
     def to_dataframe(self) -> Any:
-        """A pandas DataFrame of (rows, columns); texts are categoricals. Needs numpy and pandas."""
+        """A pandas DataFrame of (rows, columns); texts are categoricals. Needs numpy and pandas.
+
+        >>> import evprof
+        >>> frame = evprof.load(trace_path).functions().to_dataframe()
+        >>> int(frame[frame["name"] == "leaf"]["calls"].sum())
+        1000
+        """
         pandas = needs("pandas", "a data frame")
         arrays = self.to_numpy()
         return pandas.DataFrame({
@@ -134,11 +156,23 @@ class Table:
         return self._pointer.stream().capsule()
 
     def to_arrow(self) -> Any:
-        """A pyarrow Table that shares the memory; texts are dictionaries. Needs pyarrow."""
+        """A pyarrow Table of (rows, columns) that shares the memory; texts are dictionaries. Needs pyarrow.
+
+        >>> import evprof
+        >>> table = evprof.load(trace_path).functions()
+        >>> table.to_arrow().num_rows == len(table)
+        True
+        """
         return arrow_reader(self._pointer.stream()).read_all()
 
     def to_polars(self) -> Any:
-        """A polars DataFrame; texts are categoricals. Needs polars."""
+        """A polars DataFrame of (rows, columns); texts are categoricals. Needs polars.
+
+        >>> import evprof
+        >>> table = evprof.load(trace_path).functions()
+        >>> table.to_polars().height == len(table)
+        True
+        """
         return polars_frame(self)
 
 

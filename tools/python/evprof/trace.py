@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Op
 
 from ._library import Options, TablePointer, TracePointer
 from ._needs import needs
+from ._tool import Option, option_words, report
 from .errors import EvprofError
 from .table import Table, arrow_reader, cleaned, polars_frame
 from .text import Text
@@ -19,7 +20,13 @@ _CUT_OPTIONS = {"from", "to", "process", "thread", "output", "mark-begin", "mark
 
 
 class Code(NamedTuple):
-    """A Python function. name is co_name, module its __name__."""
+    """A Python function. name is co_name, module its __name__.
+
+    >>> import evprof
+    >>> codes = evprof.load(trace_path).processes[0].codes
+    >>> [code.line > 0 for code in codes.values() if code.name == "leaf"]
+    [True]
+    """
     file: str
     name: str
     qualname: str
@@ -28,14 +35,25 @@ class Code(NamedTuple):
 
 
 class CFunction(NamedTuple):
-    """A C function. cls is the type it is a method of, as tp_name, or ""."""
+    """A C function. cls is the type it is a method of, as tp_name, or "".
+
+    >>> import evprof
+    >>> c_functions = evprof.load(trace_path).processes[0].c_functions
+    >>> all(isinstance(function, evprof.CFunction) for function in c_functions.values())
+    True
+    """
     cls: str
     name: str
     module: str
 
 
 class Damage(str):
-    """The damage of a trace, as far as it was read until now: a line of text, empty and so false without damage."""
+    """The damage of a trace, as far as it was read until now: a line of text, empty and so false without damage.
+
+    >>> import evprof
+    >>> evprof.load(trace_path).damage
+    ''
+    """
     __slots__ = ()
 
 
@@ -43,6 +61,11 @@ class Thread:
     """A thread. number: in the trace; tid; name or None; process; ended: its end is in the trace.
 
     events and lost count events by kind, as its end in the trace says; None where that is missing.
+
+    >>> import evprof
+    >>> thread = evprof.load(trace_path).threads[0]
+    >>> thread.ended, thread.tid == thread.process.pid
+    (True, True)
     """
 
     def __init__(self, process: "Process", found: Dict[str, Any]) -> None:
@@ -63,6 +86,11 @@ class Process:
     end, end is None where that is missing; codes and c_functions: its functions by id, from 1.
 
     argv, python, program, title, exe, cwd and host are as recorded, and empty where that is missing.
+
+    >>> import evprof
+    >>> process = evprof.load(trace_path).processes[0]
+    >>> len(process.threads), process.end["how"]
+    (1, 'exit')
     """
 
     def __init__(self, trace: "Trace", found: Dict[str, Any]) -> None:
@@ -159,6 +187,9 @@ _OPTIONS: Dict[str, Callable[[Any], Options]] = {
     "max_depth": _one("max-depth"), "since_start": _flag("since-start"), "clock": _one("clock"),
 }
 
+# Filters that the tool names otherwise.
+_TOOL_NAMES = {"processes": "process", "threads": "thread", "start": "from", "end": "to"}
+
 
 class Trace:
     """A trace file, opened by load(). It can be used in a with statement, and by several threads at once.
@@ -181,6 +212,11 @@ class Trace:
     method come on top and replace filters of the same name.
 
     Arguments that do not fit raise EvprofError.
+
+    >>> import evprof
+    >>> trace = evprof.load(trace_path)
+    >>> trace.complete, trace.start_ns < trace.end_ns
+    (True, True)
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], **filters: Any) -> None:
@@ -233,7 +269,12 @@ class Trace:
 
     @property
     def duration_ns(self) -> int:
-        """From the first event to the last."""
+        """From the first event to the last, in ns.
+
+        >>> import evprof
+        >>> evprof.load(trace_path).duration_ns > 0
+        True
+        """
         return self.end_ns - self.start_ns
 
     @property
@@ -287,12 +328,22 @@ class Trace:
 
     @property
     def names(self) -> List[str]:
-        """What the numbers in name and from_name of to_numpy() stand for."""
+        """What the numbers in name and from_name of to_numpy() stand for.
+
+        >>> import evprof
+        >>> "leaf" in evprof.load(trace_path).names
+        True
+        """
         return self._names("name")
 
     @property
     def mods(self) -> List[str]:
-        """What the numbers in mod and from_mod of to_numpy() stand for."""
+        """What the numbers in mod and from_mod of to_numpy() stand for.
+
+        >>> import evprof
+        >>> any(mod.endswith(".py") for mod in evprof.load(trace_path).mods)
+        True
+        """
         return self._names("mod")
 
     # --- the table of events ---
@@ -421,21 +472,26 @@ class Trace:
     def _table(self, what: str, filters: Dict[str, Any]) -> Table:
         return Table(self._pointer().table(what, self._options(filters)))
 
-    def report(self, sort: str = "time", limit: Optional[int] = None, by: str = "function", callers: bool = False,
-               callees: bool = False, reverse: bool = False, strip_dirs: bool = False, **filters: Any) -> Text:
+    def report(self, *options: str, **named: Option) -> Text:
         """The text of `evprof report`: cProfile's table, times in seconds, as a str that an interactive Python and
-        a notebook show as the table that it is. The arguments are the options of that name. For a block of code,
-        evprof.profile().report() prints the same.
+        a notebook show as the table that it is. For a block of code, evprof.profile().report() prints the same.
+
+        The arguments are the filters of Trace, and the options of `evprof report`, with names (limit=5, sort="bytes", by="span",
+        strip_dirs=True, several values as a list) or as words ("--limit", "5"). kinds and since_start have no meaning here.
+
+        Raises EvprofError, with the tool's line, for an option that it does not have or take.
 
         >>> import evprof
-        >>> print(evprof.load(trace_path).report(sort="calls", include="leaf"))
+        >>> trace = evprof.load(trace_path)
+        >>> print(trace.report(sort="calls", include="leaf"))
                  1000 function calls in ...
+        >>> len(trace.report(limit=3, format="csv").splitlines())
+        4
         """
-        options = self._options(filters) + [("sort", sort), ("by", by)]
-        options += [("limit", str(int(limit)))] if limit is not None else []
-        options += [(name, "") for name, on in (("callers", callers), ("callees", callees), ("reverse", reverse),
-                                                ("strip-dirs", strip_dirs)) if on]
-        return Text(self._pointer().text("report", options).decode("utf-8", "replace"))
+        given: Dict[str, Any] = {_TOOL_NAMES.get(name, name): value for name, value in {**self._filters, **named}.items()}
+        given = {name: value for name, value in given.items() if name not in ("kinds", "since_start")}
+        self._pointer()
+        return report(self.path, [*options, *option_words(given)])
 
     def functions(self, **filters: Any) -> Table:
         """A Table with a row for each function, counted as cProfile counts: file, line, name, calls, primitive_calls; own
