@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static char *folder(void)
+char *package_folders(void)
 {
 	const char *given = getenv("TEST_PACKAGES"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 
@@ -15,7 +15,8 @@ static char *folder(void)
 
 char *package_folder(const struct python *python)
 {
-	return text("%s/%d.%d%s", folder(), python->major, python->minor, python_is_free_threaded(python) ? "t" : "");
+	return text("%s/%d.%d%s", package_folders(), python->major, python->minor,
+		    python_is_free_threaded(python) ? "t" : "");
 }
 
 char *package_path(const struct python *python)

@@ -10,6 +10,8 @@
 
 #include "harness.h"
 
+/* Where the folders of packages are. */
+char *package_folders(void);
 /* The folder of an interpreter's packages, which need not be there. */
 char *package_folder(const struct python *python);
 /* Both folders, for PYTHONPATH. */

@@ -37,7 +37,16 @@ CELLS = {
     "empty": "%%evprof\npass",
     "columns": "[row.calls for row in profile.trace().functions() if row.name == 'work'], "
                "len([row for row in profile.trace().calls() if row.name == '<lambda>'])",
-    "await": "%%evprof\nimport asyncio\nawait asyncio.sleep(0)",
+    "await": "%%evprof -n 50 -r awaited\n"
+             "import asyncio\n"
+             "async def step(number):\n"
+             "    await asyncio.sleep(0.01)\n"
+             "    return work(number)\n"
+             "await step(4)\n"
+             "sum([number for number in await asyncio.gather(*[step(number) for number in range(1, 6)], step(9)) for number in number])",
+    "await fails": "%%evprof\nawait step(2)\n1 // 0",
+    "await silently": "%%evprof --sort calls\nasync with asyncio.Lock():\n    work(3)\nawait step(1);",
+    "awaited": "[row.calls for row in awaited.trace().functions() if row.name == 'work'], awaited.report(limit=1, strip_dirs=True)",
     "option": "%%evprof --colour\npass",
     "after": "work(1)",
 }
@@ -76,7 +85,8 @@ def same(what, one, other):
 
 
 cells = execute()
-for name in ("load", "define", "unrecorded", "recorded", "counted", "between", "sorted", "empty", "columns", "after"):
+for name in ("load", "define", "unrecorded", "recorded", "counted", "between", "sorted", "empty", "columns", "await", "await silently", "awaited",
+             "after"):
     same("errors of the cell " + name, [error.evalue for error in errors(cells[name])], [])
 table, value = texts(cells["recorded"])
 counted = int(texts(cells["counted"])[0])
@@ -94,9 +104,20 @@ same("a line that ends with a semicolon has no value", len(short), 1)
 same("rows of a table", len(re.findall(r"^ +\d.*\)$|^ +\d.*\}$", short[0], re.M)), 1)
 same("the error of a cell", [error.ename for error in errors(cells["raises"])], ["ZeroDivisionError"])
 same("calls until then", calls_of(texts(cells["raises"])[0], "work"), 1)
-for name, wanted in (("await", "await at its top"), ("option", "--colour")):
-    if not any(wanted in error.evalue for error in errors(cells[name])):
-        sys.exit("the cell %s: %s" % (name, cells[name].outputs))
+table, value = texts(cells["await"])
+same("the value of a cell that awaits", value, str(sum(map(sum, map(range, (1, 2, 3, 4, 5, 9))))))
+same("its calls of work()", calls_of(table, "work"), 7)
+for part in ("ipykernel", "IPython", "tornado", "zmq", "evprof"):
+    if re.search(r"[/\\]%s[/\\]" % part, table):
+        sys.exit("the kernel is in the table of a cell that awaits: " + table)
+same("the error of a cell that awaits", [error.ename for error in errors(cells["await fails"])], ["ZeroDivisionError"])
+same("its calls until then", calls_of(texts(cells["await fails"])[0], "work"), 1)
+same("no value behind a semicolon", len(texts(cells["await silently"])), 1)
+same("its calls", calls_of(texts(cells["await silently"])[0], "work"), 2)
+if not texts(cells["awaited"])[0].startswith("([7], "):
+    sys.exit("awaited.trace(): %s" % texts(cells["awaited"]))
+if not any("--colour" in error.evalue for error in errors(cells["option"])):
+    sys.exit("the cell option: %s" % cells["option"].outputs)
 late = [output.text for cell in cells.values() for output in cell.outputs if output.get("name") == "stderr"]
 same("lines on stderr", len(late), 0 if os.environ.get("LD_PRELOAD") else 1)
 with open(sys.argv[1], "w", encoding="utf-8") as file:

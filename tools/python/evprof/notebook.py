@@ -7,17 +7,22 @@ import ast
 import glob
 import html
 import importlib
+import inspect
+import os
 import shlex
 import sys
 import threading
-from typing import Any, Dict, List, NoReturn, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, NoReturn, Optional, Set, Tuple
 
+from ._tool import Option
 from ._window import find_edges, own_pids, pause, this_thread
 from .errors import EvprofError
 from .trace import Trace, load
 
 _LARGEST_PAGE = 32 << 20  # what browsers still take in a cell, as a text
-_NO_AWAIT = "evprof: a cell with await at its top cannot be recorded; run the coroutine by asyncio.run() in a thread"
+_MAGIC = "get_ipython().run_cell_magic('evprof',"  # what IPython makes of %%evprof
+#: What runs in the kernel's loop while a cell awaits.
+_KERNEL = ("IPython", "anyio", "asyncio", "comm", "ipykernel", "jupyter_client", "selectors", "tornado", "traitlets", "zmq")
 
 
 class CellProfile:
@@ -27,7 +32,7 @@ class CellProfile:
     """
 
     def __init__(self, path: str, edges: Tuple[int, int], hidden: Set[str], threads: Set[int], style: Any) -> None:
-        """edges: of pause(); hidden: files of the kernel's functions; threads: the kernel's own."""
+        """edges: of pause(); hidden: patterns of the kernel's functions; threads: the kernel's own."""
         self.path = path
         self._style = style
         with load(path) as trace:
@@ -35,7 +40,7 @@ class CellProfile:
             self._filters: Dict[str, Any] = {
                 "start": start, "end": end, "processes": own_pids(trace),
                 "threads": [thread.tid for thread in trace.threads if thread.tid not in threads],
-                "exclude": sorted(glob.escape(name) for name in hidden)}
+                "exclude": sorted(hidden)}
 
     def trace(self) -> Trace:
         """The trace, as evprof.load() opens it, with the cell's filters: its methods show the cell only.
@@ -44,10 +49,10 @@ class CellProfile:
         """
         return load(self.path, **self._filters)
 
-    def report(self, sort: str = "time", limit: Optional[int] = None) -> str:
-        """cProfile's table of the cell, times in seconds; sort and limit (rows) as in Trace.report()."""
+    def report(self, *options: str, **named: Option) -> str:
+        """cProfile's table of the cell, times in seconds; the arguments are those of Trace.report()."""
         with self.trace() as trace:
-            return trace.report(sort=sort, limit=limit)
+            return trace.report(*options, **named)
 
     def page(self) -> str:
         """The HTML page of `evprof export` of the cell: timeline, flame graph, table."""
@@ -55,7 +60,7 @@ class CellProfile:
             return trace.flame("html")
 
     def __repr__(self) -> str:
-        return self.report(self._style.sort, self._style.rows)
+        return self.report(sort=self._style.sort, limit=self._style.rows)
 
     def _repr_html_(self) -> str:
         page = self.page()
@@ -83,65 +88,115 @@ def _parser() -> _Words:
     return parser
 
 
-def _compiled(shell: Any, cell: str) -> Tuple[Any, Any]:
+def _awaits(shell: Any, cell: str) -> bool:
+    """Whether IPython would run the cell in the kernel's loop, because it has await at its top."""
+    try:
+        return bool(shell.should_run_async(cell, transformed_cell=shell.transform_cell(cell)))
+    except Exception:  # running the cell raises it again, with a traceback
+        return False
+
+
+def _compiled(shell: Any, cell: str, awaits: bool) -> Tuple[Any, Any]:
     """The code of a cell, and that of the expression at its end; None: there is none, or its value is not wanted."""
     source = shell.transform_cell(cell)
     name = shell.compile.cache(source, shell.execution_count, raw_code=cell)
-    tree = shell.transform_ast(shell.compile.ast_parse(source, filename=name))
-    last = None
-    if tree.body and isinstance(tree.body[-1], ast.Expr) and not source.rstrip().endswith(";"):
-        last = shell.compile(ast.Expression(tree.body.pop().value), name, "eval")
-    return shell.compile(tree, name, "exec"), last
+    with shell.compile.extra_flags(getattr(ast, "PyCF_ALLOW_TOP_LEVEL_AWAIT", 0) if awaits else 0):
+        tree = shell.transform_ast(shell.compile.ast_parse(source, filename=name))
+        last = None
+        if tree.body and isinstance(tree.body[-1], ast.Expr) and not source.rstrip().endswith(";"):
+            last = shell.compile(ast.Expression(tree.body.pop().value), name, "eval")
+        return shell.compile(tree, name, "exec"), last
 
 
 def _files_below() -> Set[str]:
-    """The files of the functions that run now."""
+    """Patterns of the files of the functions that run now."""
     files, frame = {pause.__code__.co_filename}, sys._getframe()
     while frame:
         files.add(frame.f_code.co_filename)
         frame = frame.f_back  # type: ignore[assignment]
-    return files
+    return {glob.escape(name) for name in files}
+
+
+def _files_of_kernel() -> Set[str]:
+    """Patterns of the files of _KERNEL."""
+    patterns = set()
+    for name in _KERNEL:
+        file = getattr(sys.modules.get(name), "__file__", None) or ""
+        if os.path.basename(file) == "__init__.py":
+            patterns.add(glob.escape(os.path.dirname(file)) + "/*")
+        elif file:
+            patterns.add(glob.escape(file))
+    return patterns
+
+
+class _Recorded:
+    """Records what runs in a with statement, and shows it as a cell."""
+
+    def __init__(self, magic: "_Magic", style: Any, awaits: bool) -> None:
+        self._magic, self._style, self._awaits = magic, style, awaits
+        self._profile = magic.recording.profile()
+        self._begin = 0
+
+    def __enter__(self) -> None:
+        try:
+            self._profile.start()
+        except (ImportError, RuntimeError) as error:
+            print(error, file=sys.stderr)
+        self._begin = pause()
+
+    def __exit__(self, *error: object) -> None:
+        end = pause()
+        self._profile.stop()
+        if not self._profile.path:
+            print("evprof: nothing was recorded", file=sys.stderr)
+            return
+        hidden = _files_below() | (_files_of_kernel() if self._awaits else set())
+        self._magic.show(CellProfile(self._profile.path, (self._begin, end), hidden, self._magic.threads, self._style),
+                         self._style.result)
 
 
 class _Magic:
-    """%%evprof of one kernel."""
+    """%%evprof of one kernel. threads: the kernel's own."""
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
-        self._threads = {thread.native_id for thread in threading.enumerate() if thread.native_id} - {this_thread()}
-        self._recording: Any = importlib.import_module("evprof.recording")
+        self.threads = {thread.native_id for thread in threading.enumerate() if thread.native_id} - {this_thread()}
+        self.recording: Any = importlib.import_module("evprof.recording")
 
     def __call__(self, line: str, cell: str) -> Any:
+        """The value of the cell; of one with await at its top a coroutine, which awaited() has IPython await."""
         __tracebackhide__ = True  # IPython leaves the function out of the cell's tracebacks
-        style = _parser().parse_args(shlex.split(line))
-        try:
-            code, last = _compiled(self._shell, cell)
-        except SyntaxError as error:
-            if "await" not in str(error) and "async" not in str(error):
-                raise
-            raise EvprofError(_NO_AWAIT) from None
-        profile = self._recording.profile()
-        try:
-            profile.start()
-        except (ImportError, RuntimeError) as error:
-            print(error, file=sys.stderr)
-        edges: List[int] = [pause()]
-        try:
-            return self._run(code, last)
-        finally:
-            edges.append(pause())
-            profile.stop()
-            if profile.path:
-                self._show(CellProfile(profile.path, (edges[0], edges[1]), _files_below(), self._threads, style), style.result)
-            else:
-                print("evprof: nothing was recorded", file=sys.stderr)
+        style, awaits = _parser().parse_args(shlex.split(line)), _awaits(self._shell, cell)
+        code, last = _compiled(self._shell, cell, awaits)
+        recorded = _Recorded(self, style, awaits)
+        return self._run_in_loop(recorded, code, last) if awaits else self._run(recorded, code, last)
 
-    def _run(self, code: Any, last: Any) -> Any:
+    def _run(self, recorded: _Recorded, code: Any, last: Any) -> Any:
         __tracebackhide__ = True
-        exec(code, self._shell.user_ns)
-        return eval(last, self._shell.user_ns) if last else None
+        with recorded:
+            exec(code, self._shell.user_ns)
+            return eval(last, self._shell.user_ns) if last else None
 
-    def _show(self, profile: CellProfile, name: Optional[str]) -> None:
+    async def _run_in_loop(self, recorded: _Recorded, code: Any, last: Any) -> Any:
+        __tracebackhide__ = True
+        with recorded:
+            for part in [code, last] if last else [code]:
+                value = eval(part, self._shell.user_ns)
+                if part.co_flags & inspect.CO_COROUTINE:
+                    value = await value
+            return value
+
+    def awaited(self, lines: List[str]) -> List[str]:
+        """An input transformer of IPython: %%evprof is awaited where its cell has await at its top, so IPython runs the cell in the
+        kernel's loop, as it runs such a cell without %%evprof."""
+        source = "".join(lines)
+        if not source.startswith(_MAGIC):
+            return lines
+        call: Any = ast.parse(source).body[0]
+        return ["await " + lines[0]] + lines[1:] if _awaits(self._shell, ast.literal_eval(call.value.args[2])) else lines
+
+    def show(self, profile: CellProfile, name: Optional[str]) -> None:
+        """Shows what was recorded, and keeps it in the variable of that name."""
         if name:
             self._shell.user_ns[name] = profile
         display = importlib.import_module("IPython.display")
@@ -158,3 +213,5 @@ def load_ipython_extension(shell: Any) -> None:
 
     evprof.__doc__ = _parser().format_help()
     shell.register_magic_function(evprof, "cell", "evprof")
+    transformers: List[Callable[[List[str]], List[str]]] = shell.input_transformers_post
+    transformers[:] = [one for one in transformers if not isinstance(getattr(one, "__self__", None), _Magic)] + [magic.awaited]
