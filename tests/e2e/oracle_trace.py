@@ -1,7 +1,7 @@
 """oracle_trace.py TRACE [spans]: a reader of traces that was written from docs/trace.md and docs/wire.md alone. Used by
 test_events.c and test_spans.c.
 
-With "spans": a JSON object for each line, of a span, counter or mark. Otherwise it prints a line for each thread and kind of event ("TID KIND COUNT"), and one for each Python function ("NAME CALLS NS", the last
+With "spans": a JSON object for each line, of a span, counter or mark; "lossy": likewise, and events may be lost. Otherwise it prints a line for each thread and kind of event ("TID KIND COUNT"), and one for each Python function ("NAME CALLS NS", the last
 from its first call to its last return). Status 1 and one line where the trace is not as the pages say.
 """
 import ctypes
@@ -36,8 +36,8 @@ def columns(payload, n, width):
 
 
 class Trace:
-    def __init__(self, data):
-        self.data, self.clock, self.codes, self.names = data, [], {}, {}
+    def __init__(self, data, lossy):
+        self.data, self.lossy, self.clock, self.codes, self.names = data, lossy, [], {}, {}
         self.spans, self.ends, self.rows = {}, {}, []
         self.kinds, self.threads, self.metas, self.chunks, self.indexed = {}, {}, [], [], []
         magic, version, size, _, incompatible = struct.unpack_from("<8s4I", data)
@@ -76,7 +76,9 @@ class Trace:
         need(zlib.crc32(self.data[at:at + 36]) == crc, "CRC of the end")
         need(index == self.last_index and self.indexed == self.chunks, "index")
         need(events == sum(sum(thread["counts"].values()) for thread in self.threads.values()), "number of events")
-        need(processes == sum(meta["type"] == "process" for meta in self.metas) and not lost, "number of processes")
+        need(processes == sum(meta["type"] == "process" for meta in self.metas), "number of processes")
+        counted = sum(sum(meta.get("lost", {}).values()) for meta in self.metas if meta["type"].endswith("_end"))
+        need(lost == counted and (not lost or self.lossy), "number of lost events")
 
     def meta(self, meta):
         need(self.metas or meta["type"] == "kinds", "the first META object")
@@ -194,8 +196,8 @@ def print_spans(trace):
 
 def main(path, what=None):
     with open(path, "rb") as file:
-        trace = Trace(file.read())
-    if what == "spans":
+        trace = Trace(file.read(), what == "lossy")
+    if what in ("spans", "lossy"):
         print_spans(trace)
         return
     for thread in trace.threads.values():

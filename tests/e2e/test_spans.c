@@ -5,14 +5,23 @@
  * The program looks at the clock before and after each begin and end. So each span of the trace must lie between, with
  * its arguments, in its thread and process, and no other span may be there.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness.h"
+#include "packages.h"
 
-static const char *package_path(void)
+static const char *evprof_path(void)
 {
 	return text("PYTHONPATH=%s", program_path("../../../tools/python"));
+}
+
+/* The same, and the packages of the interpreter, which the test needs. */
+static const char *paths_with(const struct python *python, const char *package)
+{
+	package_variable(python, package);
+	return text("%s:%s", evprof_path(), package_path(python));
 }
 
 /* Compares the program's own rows with those that the independent reader finds in the trace. more: further rows. */
@@ -34,7 +43,7 @@ static void expect_seen(const struct outcome *outcome, const char *more)
 static struct outcome *run_part(const struct python *python, const char *part, const char *variable)
 {
 	python_needs(python, "ctypes");
-	return run(.python = python, .args = {"@spans.py", part}, .env = {package_path(), variable});
+	return run(.python = python, .args = {"@spans.py", part}, .env = {evprof_path(), variable});
 }
 
 static void expect_part(const struct python *python, const char *part)
@@ -113,7 +122,7 @@ SCENARIO(spans, late, SUPPORTED)
 
 	python_needs(python, "ctypes");
 	outcome = run(.python = python, .how = JOB_BARE, .args = {"@spans.py", "late"},
-		      .env = {package_path(), "EVPROF_OUTPUT=late.evp"});
+		      .env = {evprof_path(), "EVPROF_OUTPUT=late.evp"});
 	expect(outcome, stderr_evprof_lines(outcome) == 2, "a line at the start and one at the end");
 	line = stderr_evprof_line(outcome, 0);
 	expect(outcome, strstr(line, "loaded into a running Python"), "the first line says what is not recorded");
@@ -149,7 +158,7 @@ SCENARIO(spans, profile, SUPPORTED)
 	char *path;
 
 	python_needs(python, "ctypes");
-	outcome = run(.python = python, .how = JOB_BARE, .args = {"@profiled.py"}, .env = {package_path()});
+	outcome = run(.python = python, .how = JOB_BARE, .args = {"@profiled.py"}, .env = {evprof_path()});
 	expect_profiled(outcome);
 	expect(outcome, outcome->traces == 0, "no trace in the working directory");
 	expect(outcome, stderr_evprof_lines(outcome) == 1, "the line of the start only");
@@ -164,7 +173,7 @@ SCENARIO(spans, profile_of_recorded, SUPPORTED)
 	struct outcome *outcome;
 
 	python_needs(python, "ctypes");
-	outcome = run(.python = python, .args = {"@profiled.py"}, .env = {package_path()});
+	outcome = run(.python = python, .args = {"@profiled.py"}, .env = {evprof_path()});
 	expect_profiled(outcome);
 	json_decref(expect_trace(outcome, 1));
 	expect_closing_line(outcome);
@@ -181,7 +190,7 @@ SCENARIO(spans, package_is_not_in_the_table, SUPPORTED)
 				     "def work():\n"
 				     "    with evprof.span('a'): evprof.mark('m')\n"
 				     "work(); evprof.counter('c', 1); evprof.active()\n"},
-		      .env = {package_path()});
+		      .env = {evprof_path()});
 	report = tool("report", "--json", outcome->trace);
 	expect(report, report->status == 0 && strstr(report->out, "\"work\""), "the program is in the table");
 	expect(report, !strstr(report->out, "/evprof/__init__.py") && !strstr(report->out, "/evprof/recording.py"),
@@ -197,7 +206,7 @@ SCENARIO_SOME(spans, unrecorded, SUPPORTED)
 			       "with evprof.span('a', b=1): evprof.mark('m'); evprof.counter('c', 1)\n"
 			       "assert evprof.span('f')(len)('ab') == 2 and not evprof.active()\n"
 			       "assert 'libevprof' not in open('/proc/self/maps').read()\n"},
-		.env = {package_path()});
+		.env = {evprof_path()});
 
 	expect(outcome, outcome->status == 0 && !outcome->err_bytes && !outcome->traces, "nothing is done");
 }
@@ -212,25 +221,121 @@ static const char *export_to(const struct outcome *outcome, const char *format)
 }
 
 /* The spans and counters of the outputs are those that the program saw. */
+static void expect_outputs(const struct outcome *outcome)
+{
+	char *seen = text("%s/seen.json", outcome->directory), *report = text("%s/report.json", outcome->directory);
+	struct outcome *judged = tool("report", "--by", "span", "--json", outcome->trace);
+
+	file_write(seen, outcome->out, outcome->out_bytes);
+	expect(judged, judged->status != 2, "report --by span");
+	file_write(report, judged->out, judged->out_bytes);
+	judged =
+	    run(.how = JOB_BARE, .args = {"python3", "@judge_span_outputs.py", seen, export_to(outcome, "chrome"),
+					  export_to(outcome, "firefox"), report, export_to(outcome, "speedscope")});
+	expect(judged, judged->status == 0 && strstr(judged->out, " agree"), "outputs agree");
+}
+
 SCENARIO(spans, outputs, SUPPORTED)
 {
 	static const char *const parts[] = {"nested", "tasks", "threads", "counters", "stops"};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-		struct outcome *outcome = run_part(python, parts[i], NULL), *judged;
-		char *seen = text("%s/seen.json", outcome->directory), *report;
+		struct outcome *outcome = run_part(python, parts[i], NULL);
 
 		expect(outcome, outcome->status == 0, "%s ends well", parts[i]);
-		file_write(seen, outcome->out, outcome->out_bytes);
-		report = text("%s/report.json", outcome->directory);
-		judged = tool("report", "--by", "span", "--json", outcome->trace);
-		expect(judged, judged->status == 0, "report --by span");
-		file_write(report, judged->out, judged->out_bytes);
-		judged = run(.how = JOB_BARE,
-			     .args = {"python3", "@judge_span_outputs.py", seen, export_to(outcome, "chrome"),
-				      export_to(outcome, "firefox"), report, export_to(outcome, "speedscope")});
-		expect(judged, judged->status == 0 && strstr(judged->out, " agree"), "%s: outputs agree", parts[i]);
+		expect_outputs(outcome);
 	}
+}
+
+SCENARIO(spans, greenlets, SUPPORTED)
+{
+	const char *paths = paths_with(python, "greenlet");
+	struct outcome *outcome = run(.python = python, .args = {"@spans.py", "greenlets"}, .env = {paths});
+
+	expect_seen(outcome, NULL);
+	expect_outputs(outcome);
+}
+
+/* Spans of a program that execs another one in their middle have no end, in no output. */
+SCENARIO(spans, exec, SUPPORTED)
+{
+	struct outcome *outcome = run_part(python, "execs", NULL);
+
+	json_decref(expect_trace(outcome, 1)); /* it has one pid */
+	expect_seen(outcome, NULL);
+	expect_outputs(outcome);
+}
+
+/* Nor have those of one that is killed. */
+SCENARIO(spans, death, SUPPORTED)
+{
+	struct outcome *outcome = run_part(python, "dies", NULL), *report;
+
+	expect(outcome, outcome->status == -SIGKILL, "it dies");
+	json_decref(expect_trace(outcome, 1));
+	expect_outputs(outcome);
+	report = tool("report", "--by", "span", outcome->trace);
+	expect(report, strstr(report->out, " open at the death (and 1 unfinished)\n"), "the table says so");
+}
+
+static long sum_of_spans(const char *trace, const char *column)
+{
+	struct outcome *printed = tool("report", "--by", "span", "--json", trace);
+	json_t *report = json_loads(printed->out, 0, NULL), *row;
+	long sum = 0;
+	size_t i;
+
+	expect(printed, report, "report --by span");
+	json_array_foreach(json_object_get(report, "spans"), i, row) sum +=
+	    (long)json_integer_value(json_object_get(row, column));
+	json_decref(report);
+	return sum;
+}
+
+/* Threads that use one span at the same time: each begin has its end. */
+SCENARIO(spans, shared, SUPPORTED)
+{
+	struct outcome *outcome = run_part(python, "shared", "EVPROF_EVENTS=c_call");
+
+	json_decref(expect_trace(outcome, 1));
+	expect(outcome, outcome->status == 0, "it ends well");
+	expect(outcome, sum_of_spans(outcome->trace, "count") == 8000, "%ld spans with an end",
+	       sum_of_spans(outcome->trace, "count"));
+	expect(outcome, sum_of_spans(outcome->trace, "unfinished") == 0, "none without");
+}
+
+/* Events are lost: each span is there as the program saw it, or counted as lost, and none has a wrong end. */
+SCENARIO(spans, lossy, SUPPORTED)
+{
+	struct outcome *outcome, *read, *judged;
+	char *seen, *rows;
+	json_t *info;
+	long begins;
+
+	python_needs(python, "ctypes");
+	outcome =
+	    run(.python = python, .args = {"@spans.py", "lossy"},
+		.env = {evprof_path(), "EVPROF_EVENTS=call,c_call", "EVPROF_ON_FULL=drop", "EVPROF_RING_SIZE=64K"});
+	expect(outcome, outcome->status == 0, "it ends well");
+	info = trace_info(outcome->trace);
+	begins = info_events(info, "span_begin");
+	expect(outcome, info_lost(info, "span_begin") > 0, "spans were lost");
+	expect(outcome, begins + info_lost(info, "span_begin") == 12000, "%ld spans and %ld lost ones", begins,
+	       info_lost(info, "span_begin"));
+	expect(outcome, info_events(info, "span_end") + info_lost(info, "span_end") == begins,
+	       "an end is written or lost for each begin that was written");
+	expect(outcome, sum_of_spans(outcome->trace, "count") == info_events(info, "span_end"), "the ends are counted");
+	expect(outcome, sum_of_spans(outcome->trace, "unfinished") == begins - info_events(info, "span_end"),
+	       "spans without one are unfinished");
+	seen = text("%s/seen.json", outcome->directory);
+	rows = text("%s/rows.json", outcome->directory);
+	file_write(seen, outcome->out, outcome->out_bytes);
+	read = run(.how = JOB_BARE, .args = {"python3", "@../oracle_trace.py", outcome->trace, "lossy"});
+	expect(read, read->status == 0, "the trace is as the documents say");
+	file_write(rows, read->out, read->out_bytes);
+	judged = run(.how = JOB_BARE, .args = {"python3", "@judge_spans.py", seen, rows, "lossy"});
+	expect(judged, judged->status == 0 && strstr(judged->out, " rows agree"), "what is there is right");
+	json_decref(info);
 }
 
 /* The table, and what it does not take. */

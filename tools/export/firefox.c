@@ -421,11 +421,36 @@ static int put_samples(struct firefox *firefox)
 	return error;
 }
 
+/* Whether no other thread of the process comes after this one in the walk. */
+static bool is_last_thread(const struct call_walk *walk)
+{
+	for (size_t i = walk->process->thread_count; i-- > 0;) {
+		const struct trace_thread *thread = walk->trace->threads[walk->process->threads[i]];
+
+		if (thread == walk->thread || (thread->place_count && filter_thread(walk->filter, thread)))
+			return thread == walk->thread;
+	}
+	return true;
+}
+
+/* Spans that no thread has ended are markers in the last one. */
+static void end_open_spans(struct firefox *firefox, struct call_walk *walk)
+{
+	int64_t now_ns = walk->now_ns;
+	const struct span *span;
+
+	for (size_t left = SIZE_MAX; (span = spans_next_unfinished(&firefox->spans, walk, &left));)
+		span_marker(firefox, walk, span->number);
+	walk->now_ns = now_ns;
+}
+
 static int firefox_thread_end(void *owner, struct call_walk *walk)
 {
 	struct firefox *firefox = owner;
 	int error = put_samples(firefox);
 
+	if (is_last_thread(walk))
+		end_open_spans(firefox, walk);
 	if (!error)
 		error = walk->error;
 	if (!error)

@@ -109,8 +109,8 @@ static void put_frames(struct speedscope *speedscope)
 	}
 	for (uint32_t i = 0; i < speedscope->spans.name_count; i++) {
 		output_string(output, speedscope->functions.count + i ? ",\n{\"name\":\"span " : "\n{\"name\":\"span ");
-		output_json(output, speedscope->spans.names[i]);
-		output_string(output, "\"}");
+		output_json(output, speedscope->spans.names[i].name);
+		output_string(output, speedscope->spans.names[i].unfinished ? " (unfinished)\"}" : "\"}");
 	}
 	output_string(output, "\n]}}\n");
 }
@@ -228,8 +228,15 @@ static int evented_process(void *owner, struct call_walk *walk)
 	struct speedscope *speedscope = owner;
 	int error = speedscope_process(owner, walk);
 
-	speedscope_spans_process(&speedscope->spans);
 	return error ? error : stack_functions_process(&speedscope->functions, walk);
+}
+
+static int evented_process_end(void *owner, struct call_walk *walk)
+{
+	struct speedscope *speedscope = owner;
+
+	speedscope_spans_process_end(&speedscope->spans, walk);
+	return walk->error;
 }
 
 static int evented_thread(void *owner, struct call_walk *walk)
@@ -501,6 +508,7 @@ static void end_file(struct speedscope *speedscope)
 int export_speedscope(const struct export *export, struct output *output, struct progress *progress)
 {
 	struct call_visitor visitor = {.process = evented_process,
+				       .process_end = evented_process_end,
 				       .thread = evented_thread,
 				       .thread_end = evented_thread_end,
 				       .push = evented_push,

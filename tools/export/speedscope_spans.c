@@ -8,9 +8,9 @@
 
 #include "util/grow.h"
 
-static uint32_t name_number(struct speedscope_spans *spans, struct call_walk *walk, uint32_t id)
+static uint32_t name_number(struct speedscope_spans *spans, struct call_walk *walk, uint32_t id, bool unfinished)
 {
-	uint64_t key = ((uint64_t)walk->process->number + 1) << 32 | id;
+	uint64_t key = (uint64_t)unfinished << 63 | ((uint64_t)walk->process->number + 1) << 32 | id;
 	uint64_t number = u64_map_number(&spans->name_numbers, key, &spans->names, &spans->name_count,
 					 &spans->names_allocated, sizeof(*spans->names));
 
@@ -18,14 +18,16 @@ static uint32_t name_number(struct speedscope_spans *spans, struct call_walk *wa
 		walk_fail(walk, -ENOMEM);
 		return 0;
 	}
-	spans->names[number - 1] = span_name(walk->process, id);
+	spans->names[number - 1] = (struct span_frame){span_name(walk->process, id), unfinished};
 	return (uint32_t)number - 1;
 }
 
-static void end_span(struct speedscope_spans *spans, struct call_walk *walk, uint64_t number, int64_t end_ns)
+static void end_span(struct speedscope_spans *spans, struct call_walk *walk, uint64_t number, int64_t end_ns,
+		     bool unfinished)
 {
 	struct span span = spans_end(&spans->open, walk, number);
 
+	free(span.text);
 	if (!span.number)
 		return;
 	if (grow_by_one(&spans->at, &spans->allocated, spans->count, sizeof(*spans->at))) {
@@ -35,7 +37,7 @@ static void end_span(struct speedscope_spans *spans, struct call_walk *walk, uin
 	spans->at[spans->count++] = (struct closed_span){.start_ns = span.start_ns,
 							 .end_ns = end_ns > span.start_ns ? end_ns : span.start_ns,
 							 .thread = span.thread,
-							 .name = name_number(spans, walk, span.name)};
+							 .name = name_number(spans, walk, span.name, unfinished)};
 }
 
 void speedscope_spans_event(struct speedscope_spans *spans, struct call_walk *walk, uint32_t head,
@@ -47,14 +49,18 @@ void speedscope_spans_event(struct speedscope_spans *spans, struct call_walk *wa
 		const struct span *span = spans_begin(&spans->open, walk, extra);
 
 		if (span && span->end_ns >= 0) /* another thread has ended it, and was read before */
-			end_span(spans, walk, span->number, span->end_ns);
+			end_span(spans, walk, span->number, span->end_ns, false);
 	} else if (kind == WIRE_SPAN_END) {
-		end_span(spans, walk, wire_number(head, extra), walk->now_ns);
+		end_span(spans, walk, wire_number(head, extra), walk->now_ns, false);
 	}
 }
 
-void speedscope_spans_process(struct speedscope_spans *spans)
+void speedscope_spans_process_end(struct speedscope_spans *spans, struct call_walk *walk)
 {
+	const struct span *span;
+
+	for (size_t left = SIZE_MAX; (span = spans_next_unfinished(&spans->open, walk, &left));)
+		end_span(spans, walk, span->number, walk->now_ns, true);
 	spans_done(&spans->open);
 }
 

@@ -29,17 +29,20 @@ struct speedscope_spans {
 	struct spans open; /* of the current process */
 	struct closed_span *at;
 	size_t count, allocated;
-	struct text *names; /* of the trace's memory */
+	struct span_frame {
+		struct text name; /* of the trace's memory */
+		bool unfinished;
+	} * names;
 	uint32_t name_count;
 	size_t names_allocated;
-	struct u64_map name_numbers; /* process, mark's id: index + 1 */
+	struct u64_map name_numbers; /* process, mark's id, whether it is unfinished: index + 1 */
 };
 
 /* Takes WIRE_SPAN_BEGIN and WIRE_SPAN_END; other events are ignored. Without memory it fails the walk. */
 void speedscope_spans_event(struct speedscope_spans *spans, struct call_walk *walk, uint32_t head,
 			    const uint64_t *extra);
-/* Before each process. */
-void speedscope_spans_process(struct speedscope_spans *spans);
+/* At the end of each process: spans without an end last until then. */
+void speedscope_spans_process_end(struct speedscope_spans *spans, struct call_walk *walk);
 /* Sorts the spans by thread and layer, then time. To be called after the walk, before the profiles are written. */
 int speedscope_spans_layout(struct speedscope_spans *spans);
 void speedscope_spans_done(struct speedscope_spans *spans);

@@ -243,6 +243,19 @@ static void html_other(void *owner, struct call_walk *walk, uint32_t head, const
 		html_moments_event(&html->moments, walk, html->process_index, html->thread_index, head, extra);
 }
 
+/* Spans that nothing has ended. */
+static void end_open_spans(struct html *html, struct call_walk *walk)
+{
+	const struct span *span;
+
+	for (size_t left = SIZE_MAX; (span = spans_next_unfinished(&html->spans, walk, &left));) {
+		html->thread_index = 0;
+		while (html->threads[html->thread_index].thread->number != span->thread)
+			html->thread_index++;
+		end_span(html, walk, span->number);
+	}
+}
+
 /* --- threads and processes --- */
 
 static int html_thread(void *owner, struct call_walk *walk)
@@ -291,6 +304,12 @@ static int html_process_end(void *owner, struct call_walk *walk)
 {
 	struct html *html = owner;
 
+	if (html->writing) {
+		uint32_t index = html->thread_index;
+
+		end_open_spans(html, walk);
+		html->thread_index = index;
+	}
 	html_functions_process_end(&html->functions);
 	return html->writing && html->memory ? html_heaps_process(&html->heaps, walk, html->process_index) : 0;
 }

@@ -4,6 +4,7 @@
 #include "replay/spans.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "util/grow.h"
@@ -129,6 +130,46 @@ struct span spans_end(struct spans *spans, struct call_walk *walk, uint64_t numb
 	u64_map_take(&spans->open, number, &index);
 	spans->free = index;
 	return ended;
+}
+
+static int64_t last_ns(const struct call_walk *walk)
+{
+	int64_t last = filter_from(walk->filter);
+
+	for (size_t i = 0; i < walk->process->thread_count; i++) {
+		const struct trace_thread *thread = walk->trace->threads[walk->process->threads[i]];
+		int64_t ns;
+
+		if (!thread->place_count)
+			continue;
+		ns =
+		    trace_ns(walk->process, thread->places[thread->place_count - 1].last_ticks) - walk->trace->start_ns;
+		last = ns > last ? ns : last;
+	}
+	return last < filter_to(walk->filter) ? last : filter_to(walk->filter);
+}
+
+struct span *spans_next_unfinished(struct spans *spans, struct call_walk *walk, size_t *left)
+{
+	struct span *span;
+	int64_t now_ns;
+	char *text;
+
+	*left = *left < spans->count ? *left : spans->count;
+	while (*left && !spans->at[*left - 1].number)
+		--*left;
+	if (!*left)
+		return NULL;
+	span = &spans->at[--*left];
+	if (asprintf(&text, "unfinished%s%s", span->text ? ", " : "", span->text ? span->text : "") < 0) {
+		walk_fail(walk, -ENOMEM);
+		return NULL;
+	}
+	free(span->text);
+	span->text = text;
+	now_ns = last_ns(walk);
+	walk->now_ns = now_ns > span->start_ns ? now_ns : span->start_ns;
+	return span;
 }
 
 void spans_done(struct spans *spans)

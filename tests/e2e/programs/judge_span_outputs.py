@@ -63,31 +63,42 @@ def shown(arguments):
     return ", ".join("%s=%s" % (key, text) for (key, _), text in zip(arguments, texts))
 
 
+def judge_unfinished(seen, found, what):
+    """found: names and durations in ns of what is shown as unfinished, each until its process ends."""
+    expected = sorted(row["name"] for row in seen if row["what"] == "span" and "end" not in row)
+    assert sorted(name for name, _ in found) == expected, (what, found, expected)
+    assert all(ns > 0 for _, ns in found), (what, found)
+
+
 def judge_firefox(firefox, seen, spans, counters):
     strings = firefox["shared"]["stringArray"] if "shared" in firefox else None
-    found, values, texts_found = collections.defaultdict(list), [], []
+    found, values, texts_found, unfinished = collections.defaultdict(list), [], [], []
     for thread in firefox["threads"]:
         markers, texts = thread["markers"], strings or thread["stringArray"]
         for i in range(markers["length"]):
             name = texts[markers["name"][i]]
-            if name.startswith("span "):
-                found[name[5:]].append(round((markers["endTime"][i] - markers["startTime"][i]) * 1e6))
+            ns = round(((markers["endTime"][i] or 0) - markers["startTime"][i]) * 1e6)
+            if name.startswith("span ") and markers["data"][i]["text"].startswith("unfinished"):
+                unfinished.append((name[5:], ns))
+            elif name.startswith("span "):
+                found[name[5:]].append(ns)
                 texts_found.append((name[5:], markers["data"][i]["text"]))
             if name == "mark":
                 texts_found.append((name, markers["data"][i]["text"]))
             if name.startswith("counter "):
                 values.append((name[8:], float(markers["data"][i]["text"])))
     durations_agree(spans, found, "firefox")
+    judge_unfinished(seen, unfinished, "firefox")
     assert values == counters
     expected = [(row["name"], shown(row["arguments"])) for row in seen if row["what"] == "span" and "end" in row]
     expected += [("mark", "%s: %s" % (row["name"], shown(row["arguments"]))) for row in seen if row["what"] == "mark"]
     assert sorted(texts_found) == sorted(expected), "arguments in firefox"
 
 
-def judge_speedscope(speedscope, spans):
+def judge_speedscope(speedscope, seen, spans):
     """Profiles of spans are stacks: each end is that of the innermost open frame."""
     frames, found = [frame["name"] for frame in speedscope["shared"]["frames"]], collections.defaultdict(list)
-    layers = 0
+    layers, unfinished = 0, []
     for profile in speedscope["profiles"]:
         open_frames, last = [], profile["startValue"]
         for event in profile["events"]:
@@ -100,14 +111,21 @@ def judge_speedscope(speedscope, spans):
             assert frame == event["frame"], profile["name"]
             if " spans" in profile["name"]:
                 assert frames[frame].startswith("span ")
-                found[frames[frame][5:]].append(last - start)
+                if frames[frame].endswith(" (unfinished)"):
+                    unfinished.append((frames[frame][5:-13], last - start))
+                else:
+                    found[frames[frame][5:]].append(last - start)
         assert not open_frames or " spans" not in profile["name"]
         layers += " spans" in profile["name"]
     durations_agree(spans, found, "speedscope")
+    judge_unfinished(seen, unfinished, "speedscope")
     return layers
 
 
-def judge_report(report, spans):
+def judge_report(report, seen, spans):
+    for row in report["spans"]:
+        missing = sum(one["name"] == row["span"] and "end" not in one for one in seen if one["what"] == "span")
+        assert row["unfinished"] == missing, (row, missing)
     found = {row["span"]: row for row in report["spans"] if row["count"]}
     assert set(found) == set(spans)
     for name, times in spans.items():
@@ -125,6 +143,10 @@ def judge_report(report, spans):
         outer, inner = found["outer"], found["inner"]
         assert abs(outer["own_ns"] - (outer["total_ns"] - inner["total_ns"])) < 1000, (outer, inner)
         assert inner["own_ns"] == inner["total_ns"]
+    for name in [name for name in found if name.startswith("greenlet ")]:
+        row, steps = found[name], found["step " + name[9:]]
+        assert abs(row["own_ns"] - (row["total_ns"] - steps["total_ns"])) < 1000, (row, steps)
+        assert steps["own_ns"] == steps["total_ns"] and found["main"]["own_ns"] == found["main"]["total_ns"], "spans of others within"
 
 
 def main(seen, chrome, firefox, report, speedscope):
@@ -137,9 +159,9 @@ def main(seen, chrome, firefox, report, speedscope):
     assert spans or counters
     judge_chrome(load(chrome), seen, spans, counters)
     judge_firefox(load(firefox), seen, spans, counters)
-    layers = judge_speedscope(load(speedscope), spans)
-    assert layers > 1 or not set(spans) & {"task", "thread 1"}, "overlapping spans, and threads, have profiles of their own"
-    judge_report(load(report), spans)
+    layers = judge_speedscope(load(speedscope), seen, spans)
+    assert layers > 1 or not set(spans) & {"task", "thread 1", "greenlet 1"}, "overlapping spans, and threads, have profiles of their own"
+    judge_report(load(report), seen, spans)
     print("%d spans and %d counters agree" % (sum(map(len, spans.values())), len(counters)))
 
 

@@ -187,6 +187,32 @@ def decorated():
     def recursive(n):
         return n and recursive(n - 1)
 
+    @evprof.span("left early")
+    def endless():
+        while True:
+            yield
+
+    def leave(closes):
+        items = endless()
+        next(items)
+        if closes:
+            items.close()
+
+    timed("left early", leave, True)
+    timed("left early", leave, False)  # its end frees it, which closes it
+
+    @evprof.span("fails inside")
+    def fails():
+        yield 1
+        raise ValueError
+
+    def fail():
+        try:
+            list(fails())
+        except ValueError:
+            pass
+
+    timed("fails inside", fail)
     rows = [note("span", "recursive", arguments=[]) for _ in range(4)]
     begin = now()
     recursive(3)
@@ -277,6 +303,105 @@ def tasks():
             pass
 
     asyncio.new_event_loop().run_until_complete(main())
+
+
+def greenlets():
+    """Spans of greenlets that take turns in one thread: each ends in its own, and none is within one of another."""
+    import greenlet
+    main = greenlet.getcurrent()
+
+    def run(n):
+        with watched("greenlet %d" % n, n=n):
+            for i in range(3):
+                with watched("step %d" % n, i=i):
+                    work(500 * n)
+                    main.switch()
+                main.switch()
+
+    def fails():
+        with watched("ends by an error"):
+            main.switch()
+
+    @evprof.span("decorated")
+    def decorated():
+        main.switch()
+
+    with watched("main"):
+        all_of_them = [greenlet.greenlet(run) for _ in range(4)]
+        while not all(one.dead for one in all_of_them):
+            for n, one in enumerate(all_of_them):
+                if not one.dead:
+                    one.switch(*[n] * (not one))
+        failing = greenlet.greenlet(fails)
+        failing.switch()
+        try:
+            failing.throw(ValueError)
+        except ValueError:
+            pass
+        row = note("span", "decorated", arguments=[], begin=[now(), None])
+        other = greenlet.greenlet(decorated)
+        other.switch()
+        work()
+        other.switch()
+        row["begin"][1] = now()
+        row.update(end=row["begin"], end_tid=tid())
+
+
+def left_open(*names):
+    """Spans that nothing ends."""
+    for name in names:
+        watched(name).__enter__()
+    with watched("closed"):
+        work()
+
+
+def execs():
+    """The program becomes another one in the middle of two spans."""
+    left_open("open at the exec", "within it")
+    show()
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, sys.argv[0], "nested"])
+
+
+def dies():
+    """The process is killed in the middle of two spans."""
+    left_open("open at the death", "within it")
+    show()
+    sys.stdout.flush()
+    os.kill(os.getpid(), 9)
+
+
+def shared():
+    """One span object of four threads that take turns at every chance: each span has its end."""
+    sys.setswitchinterval(1e-6)
+    span = evprof.span("shared")
+
+    def run():
+        for _ in range(2000):
+            with span:
+                pass
+
+    running = [threading.Thread(target=run) for _ in range(4)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    assert span._open is None and not span._others
+
+
+def lossy():
+    """More spans than the ring has room for. What the trace has of them is as the program saw it."""
+    def run(n):
+        for i in range(3000):
+            with watched("lossy %d" % n, i=i):
+                with evprof.span("within", i=i, text="x" * 200):
+                    work(10)
+
+    running = [threading.Thread(target=run, args=(n,)) for n in range(2)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
 
 
 def threads():
