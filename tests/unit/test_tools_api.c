@@ -100,6 +100,92 @@ Test(api, events)
 	evprof_table_free(table);
 }
 
+/* Opens what another fixture has. */
+static struct evprof_trace *open_other(struct fixture *other)
+{
+	struct evprof_trace *opened = NULL;
+	char *other_path;
+
+	fixture_end(other);
+	other_path = fixture_save(other);
+	fixture_free(other);
+	cr_assert_eq(evprof_trace_open(other_path, &opened, error, sizeof(error)), 0, "%s", error);
+	unlink(other_path);
+	free(other_path);
+	return opened;
+}
+
+#define MANY 400000 /* 4 rows each: more than a second thread makes at once */
+
+/* A second thread makes the memory of a large table. Each row has its values all the same. */
+Test(api, large_table)
+{
+	static const char *const since[] = {"since-start", "", NULL};
+	struct fixture *many = fixture_new();
+	uint32_t process = fixture_process(many, 10, 1), thread;
+	struct evprof_column time, name, address, size, tid;
+	struct evprof_table *table;
+	struct evprof_trace *opened;
+
+	fixture_code(many, process, 1, "a.py", 1, "f");
+	thread = fixture_thread(many, process, 11, 1000);
+	for (uint64_t i = 0; i < MANY; i++) {
+		fixture_event(many, thread, WIRE_CALL, 1, 10);
+		fixture_memory(many, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 16 * i + 16, 64, 0, 1);
+		fixture_memory(many, thread, WIRE_FREE, WIRE_DOMAIN_OBJ, 16 * i + 16, 0, 0, 1);
+		fixture_event(many, thread, WIRE_RETURN, 1, 8);
+		if (i % 10000 == 0)
+			fixture_flush(many, thread);
+	}
+	opened = open_other(many);
+	cr_assert_eq(evprof_trace_table(opened, "events", since, &table, error, sizeof(error)), 0, "%s", error);
+	cr_assert_eq(evprof_table_rows(table), 4 * MANY);
+	time = column_of(table, "time");
+	name = column_of(table, "name");
+	address = column_of(table, "value1");
+	size = column_of(table, "value2");
+	tid = column_of(table, "tid");
+	for (size_t i = 0; i < 4 * MANY; i++) {
+		bool block = i % 4 == 1 || i % 4 == 2;
+		int64_t at = (int64_t)(20 * (i / 4) + (i % 4 == 3 ? 20 : 10 + i % 4));
+
+		cr_assert_eq(((const int64_t *)time.data)[i] - ((const int64_t *)time.data)[0], at - 10, "row %zu", i);
+		cr_assert_eq(((const int64_t *)address.data)[i], block ? (int64_t)(16 * (i / 4) + 16) : 0, "row %zu",
+			     i);
+		cr_assert_eq(((const int64_t *)size.data)[i], i % 4 == 1 ? 64 : i % 4 == 2 ? -64 : 0, "row %zu", i);
+		cr_assert_eq(((const int32_t *)name.data)[i], ((const int32_t *)name.data)[0], "row %zu", i);
+		cr_assert_eq(((const int32_t *)tid.data)[i], 11, "row %zu", i);
+	}
+	evprof_table_free(table);
+	evprof_trace_close(opened);
+}
+
+/* A damaged trace of a few bytes may have a million ids without a definition. */
+Test(api, unknown_functions_share_a_name)
+{
+	struct fixture *other = fixture_new();
+	uint32_t process = fixture_process(other, 10, 1), thread;
+	struct evprof_trace *opened;
+	struct evprof_table *table;
+	struct evprof_column name;
+
+	fixture_code(other, process, 1 << 20, "a.py", 1, "last");
+	thread = fixture_thread(other, process, 11, 1000);
+	fixture_event(other, thread, WIRE_CALL, 1 << 20, 10);
+	fixture_event(other, thread, WIRE_CALL, 7, 10);
+	fixture_event(other, thread, WIRE_CALL, (1 << 20) - 1, 10);
+	opened = open_other(other);
+	cr_assert_eq(evprof_trace_table(opened, "events", NULL, &table, error, sizeof(error)), 0, "%s", error);
+	cr_assert_eq(evprof_table_rows(table), 3);
+	name = column_of(table, "name");
+	cr_expect_lt(name.text_count, 1 << 17, "%llu names", (unsigned long long)name.text_count);
+	cr_expect(has_text(&name, ((const int32_t *)name.data)[0], "last"));
+	cr_expect(has_text(&name, ((const int32_t *)name.data)[1], "<unknown function 7>"));
+	cr_expect(has_text(&name, ((const int32_t *)name.data)[2], "<unknown function>"));
+	evprof_table_free(table);
+	evprof_trace_close(opened);
+}
+
 /* Who calls f, in all and in a part; and a pattern that is none. */
 Test(api, callers)
 {

@@ -300,6 +300,14 @@ static void put_thread(const struct event_rows *rows, uint64_t from)
 		tid[i] = tid_value;
 }
 
+uint32_t event_rows_columns(const struct event_rows *rows)
+{
+	bool memory = trace_records(rows->trace, "mem") && (rows->wanted >> (ROW_MALLOC - 1) & 0x1f);
+	uint32_t rare = 1u << COLUMN_VALUE | (memory ? 0 : 1u << COLUMN_VALUE1 | 1u << COLUMN_VALUE2);
+
+	return ((1u << COLUMNS) - 1) & ~rare;
+}
+
 int event_rows_fill(struct event_rows *rows, struct evprof_table *table, uint64_t wanted)
 {
 	int result = 1;
@@ -311,12 +319,14 @@ int event_rows_fill(struct event_rows *rows, struct evprof_table *table, uint64_
 
 		/* A realloc is two rows. */
 		if (table->allocated < rows->row + UINT64_C(2) * EVENT_ROWS_STEP) {
+			populate_wait(rows->populate);
 			if (table_reserve(table, 2 * rows->row + UINT64_C(4) * EVENT_ROWS_STEP) < 0)
 				return -ENOMEM;
 			use_table(rows, table);
 		}
 		result = event_stream_step(rows->stream, EVENT_ROWS_STEP);
 		put_thread(rows, from);
+		populate_ahead(rows->populate, rows->row);
 	}
 	table->rows = rows->row;
 	return result < 0 ? result : 0;

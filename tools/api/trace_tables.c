@@ -25,13 +25,17 @@ static uint64_t expected_rows(const struct trace *trace)
 static int fill_events(struct event_rows *rows, struct evprof_trace *handle, struct evprof_table **made)
 {
 	struct evprof_table *table = event_rows_table(rows);
-	int error = table ? 0 : -ENOMEM;
+	struct populate populate;
+	int error;
 
+	if (!table)
+		return -ENOMEM;
 	/* Without this room it grows. */
-	if (!error)
-		table_reserve(table, expected_rows(handle->trace) + UINT64_C(2) * EVENT_ROWS_STEP);
-	if (!error)
-		error = event_rows_fill(rows, table, UINT64_MAX);
+	table_reserve(table, expected_rows(handle->trace) + UINT64_C(2) * EVENT_ROWS_STEP);
+	populate_begin(&populate, table, event_rows_columns(rows));
+	rows->populate = &populate;
+	error = event_rows_fill(rows, table, UINT64_MAX);
+	populate_end(&populate);
 	if (error) {
 		table_drop(table);
 		return error;
