@@ -60,18 +60,10 @@ static int parse_duration(const char *name, const char *value, int64_t *ns, cons
 
 static int add_id(struct filter_ids *ids, const char *name, const char *value, const struct why *why)
 {
-	int64_t *grown;
 	int64_t id = 0;
 	int error = parse_number(name, value, INT64_MIN, &id, why);
 
-	if (error)
-		return error;
-	grown = realloc(ids->at, (ids->count + 1) * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	grown[ids->count++] = id;
-	ids->at = grown;
-	return 0;
+	return error ? error : filter_add_id(ids, id);
 }
 
 static int add_pattern(struct filter *filter, const char *value, bool exclude, const struct why *why)

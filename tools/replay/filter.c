@@ -20,7 +20,7 @@ const char filter_help[] =
     "      --exclude PATTERN     not these functions: their time goes to their callers\n"
     "      --exclude-syspath     not the functions of the standard library and of installed packages\n"
     "      --process PID, --thread TID\n"
-    "                            only this process or thread\n"
+    "                            only this process or thread; may come again\n"
     "      --from T, --to T      only this stretch, since the start of the trace: 1500 (ns), 20us, 3ms, 1.5s\n"
     "      --min-duration T      only calls that last at least so long\n"
     "      --max-depth N         only the N outermost calls of the stack\n"
@@ -187,6 +187,36 @@ bool filter_skips(const struct filter *filter, const struct trace *trace, const 
 
 /* --- options --- */
 
+int filter_add_id(struct filter_ids *ids, int64_t id)
+{
+	int64_t *grown = realloc(ids->at, (ids->count + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	grown[ids->count++] = id;
+	ids->at = grown;
+	return 0;
+}
+
+/* The first one is *single; several are a list. */
+static bool take_id(struct filter_ids *ids, int64_t *single, const char *verb, const char *option, const char *value)
+{
+	int64_t id = 0;
+
+	if (!cli_number(verb, option, value, 1, &id))
+		return false;
+	if (!*single && !ids->count) {
+		*single = id;
+		return true;
+	}
+	if ((*single && filter_add_id(ids, *single) < 0) || filter_add_id(ids, id) < 0) {
+		output_message("evprof %s: %s", verb, strerror(ENOMEM));
+		return false;
+	}
+	*single = 0;
+	return true;
+}
+
 bool filter_take(struct filter *filter, const char *verb, int option, const char *value)
 {
 	int64_t number;
@@ -200,9 +230,9 @@ bool filter_take(struct filter *filter, const char *verb, int option, const char
 		filter->exclude_syspath = true;
 		return true;
 	case FILTER_PROCESS:
-		return cli_number(verb, "--process", value, 1, &filter->pid);
+		return take_id(&filter->processes, &filter->pid, verb, "--process", value);
 	case FILTER_THREAD:
-		return cli_number(verb, "--thread", value, 1, &filter->tid);
+		return take_id(&filter->threads, &filter->tid, verb, "--thread", value);
 	case FILTER_FROM:
 		filter->from_given = true;
 		return filter_duration(verb, "--from", value, &filter->from_ns);
@@ -265,15 +295,23 @@ static bool has_ids(const struct trace *trace, int64_t pid, int64_t tid)
 static bool has_process_and_thread(const struct filter *filter, const char *verb, const struct trace *trace,
 				   const char *path)
 {
-	if (filter->pid && !has_ids(trace, filter->pid, 0))
+	int64_t pid = filter->pid, tid = filter->tid;
+	bool found = !pid || has_ids(trace, pid, 0);
+
+	for (size_t i = 0; found && i < filter->processes.count; i++)
+		found = has_ids(trace, pid = filter->processes.at[i], 0);
+	if (!found) {
 		output_message("evprof %s: %s: process %lld is not in the trace; evprof info lists the processes", verb,
-			       path, (long long)filter->pid);
-	else if (filter->tid && !has_ids(trace, filter->pid, filter->tid))
+			       path, (long long)pid);
+		return false;
+	}
+	found = !tid || has_ids(trace, filter->pid, tid);
+	for (size_t i = 0; found && i < filter->threads.count; i++)
+		found = has_ids(trace, filter->pid, tid = filter->threads.at[i]);
+	if (!found)
 		output_message("evprof %s: %s: thread %lld is not in %s; evprof info lists the threads", verb, path,
-			       (long long)filter->tid, filter->pid ? "this process" : "the trace");
-	else
-		return true;
-	return false;
+			       (long long)tid, filter->pid ? "this process" : "the trace");
+	return found;
 }
 
 static bool has_clock(const struct filter *filter, const char *verb, const struct trace *trace, const char *path)

@@ -78,6 +78,9 @@ int filter_function(const struct filter *filter, const struct wire_definition *d
  */
 int filter_hide(const struct filter *filter, const struct trace_process *process, uint32_t keys, uint8_t **hidden);
 
+/* Adds one. Returns 0 or -ENOMEM. */
+int filter_add_id(struct filter_ids *ids, int64_t id);
+
 static inline bool filter_has_id(const struct filter_ids *ids, int64_t id)
 {
 	for (size_t i = 0; i < ids->count; i++)

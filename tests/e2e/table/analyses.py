@@ -97,6 +97,10 @@ same("report of spans", trace.report("--limit", "3", by="span"), said("report", 
 same("report of threads as csv", trace.report(by="thread", format="csv"), said("report", "--by", "thread", "--format", "csv"))
 same("filters of load()", evprof.load(path, threads=trace.threads[0].tid, kinds="call").report(include="leaf"),
      said("report", "--thread", str(trace.threads[0].tid), "--include", "leaf"))
+tids = [thread.tid for thread in trace.threads]
+same("report of several threads", trace.report(threads=tids, exclude=["*leaf*", "x"]),
+     said("report", *[word for tid in tids for word in ("--thread", str(tid))], "--exclude", "*leaf*", "--exclude", "x"))
+same("report of all threads", evprof.load(path, processes=[trace.processes[0].pid]).report(threads=tids), trace.report())
 same("report of callers", trace.report(callers=True, exclude_syspath=True), said("report", "--callers", "--exclude-syspath"))
 same("folded stacks", trace.flame(weight="peak"), said("export", "-f", "folded", "--weight", "peak", "-o", "-"))
 same("the page", trace.flame("html").startswith("<!DOCTYPE html>"), True)

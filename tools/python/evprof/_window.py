@@ -1,4 +1,4 @@
-"""Stretches of this process that are found again in its trace. Used by the limits of pytest tests, and by notebooks.
+"""Stretches of this process that are found again in its trace. Used by the limits of pytest tests.
 
 Each begins and ends with a call of pause(). The calls are found in the trace, so it does not matter how well its clock and the
 program's agree, and what is counted between them is exact.
@@ -35,9 +35,8 @@ def _pauses(trace: Trace, monotonic_ns: int, tid: int) -> List[Tuple[int, int]]:
             if row.name == pause.__name__ and row.tid == tid and row.kind == "call"]
 
 
-def find_edges(trace: Trace, begin_ns: int, end_ns: int, tid: int, parts: Tuple[float, float] = (0.5, 0.5)) -> Tuple[int, int]:
-    """Times within two calls of pause() by that thread, by what they returned; in ns since the start of the trace. parts: 0 is the
-    begin of the call, 1 its end.
+def find_edges(trace: Trace, begin_ns: int, end_ns: int, tid: int) -> Tuple[int, int]:
+    """Times within two calls of pause() by that thread, by what they returned; in ns since the start of the trace.
 
     The distance of the two is the same on both clocks; the clocks themselves may differ by more than a short stretch lasts.
     EvprofError: this process is not in the trace.
@@ -54,9 +53,8 @@ def find_edges(trace: Trace, begin_ns: int, end_ns: int, tid: int, parts: Tuple[
         (_, first), (_, second) = pair
         return 4 * abs(second - first - (end_ns - begin_ns)) + abs(first - (begin_ns - trace.start_ns))
 
-    edges = min(pairs, key=distance)
-    found = [int(begin + (end - begin) * part) for (begin, end), part in zip(edges, parts)]
-    return found[0], found[1]
+    first, second = min(pairs, key=distance)
+    return sum(first) // 2, sum(second) // 2
 
 
 def own_pids(trace: Trace) -> List[int]:

@@ -15,7 +15,7 @@ import threading
 from typing import Any, Callable, Dict, List, NoReturn, Optional, Set, Tuple
 
 from ._tool import Option
-from ._window import find_edges, own_pids, pause, this_thread
+from ._window import own_pids, this_thread
 from .errors import EvprofError
 from .trace import Trace, load
 
@@ -31,12 +31,12 @@ class CellProfile:
     path: of the trace, which has all recorded cells of the kernel; it goes with the kernel unless EVPROF_OUTPUT names one.
     """
 
-    def __init__(self, path: str, edges: Tuple[int, int], hidden: Set[str], threads: Set[int], style: Any) -> None:
-        """edges: of pause(); hidden: patterns of the kernel's functions; threads: the kernel's own."""
-        self.path = path
+    def __init__(self, profile: Any, hidden: Set[str], threads: Set[int], style: Any) -> None:
+        """profile: of the cell; hidden: patterns of the kernel's functions; threads: the kernel's own."""
+        self.path: str = profile.path
         self._style = style
-        with load(path) as trace:
-            start, end = find_edges(trace, edges[0], edges[1], this_thread(), (1, 0))
+        with load(self.path) as trace:
+            start, end = profile._edges(trace, True)[0]
             self._filters: Dict[str, Any] = {
                 "start": start, "end": end, "processes": own_pids(trace),
                 "threads": [thread.tid for thread in trace.threads if thread.tid not in threads],
@@ -110,7 +110,8 @@ def _compiled(shell: Any, cell: str, awaits: bool) -> Tuple[Any, Any]:
 
 def _files_below() -> Set[str]:
     """Patterns of the files of the functions that run now."""
-    files, frame = {pause.__code__.co_filename}, sys._getframe()
+    files: Set[str] = set()
+    frame = sys._getframe()
     while frame:
         files.add(frame.f_code.co_filename)
         frame = frame.f_back  # type: ignore[assignment]
@@ -135,24 +136,25 @@ class _Recorded:
     def __init__(self, magic: "_Magic", style: Any, awaits: bool) -> None:
         self._magic, self._style, self._awaits = magic, style, awaits
         self._profile = magic.recording.profile()
-        self._begin = 0
 
     def __enter__(self) -> None:
         try:
             self._profile.start()
         except (ImportError, RuntimeError) as error:
             print(error, file=sys.stderr)
-        self._begin = pause()
 
     def __exit__(self, *error: object) -> None:
-        end = pause()
         self._profile.stop()
+        hidden = _files_below() | (_files_of_kernel() if self._awaits else set())
         if not self._profile.path:
             print("evprof: nothing was recorded", file=sys.stderr)
             return
-        hidden = _files_below() | (_files_of_kernel() if self._awaits else set())
-        self._magic.show(CellProfile(self._profile.path, (self._begin, end), hidden, self._magic.threads, self._style),
-                         self._style.result)
+        try:
+            profile = CellProfile(self._profile, hidden, self._magic.threads, self._style)
+        except RuntimeError as reason:  # what the cell raised is raised
+            print(reason, file=sys.stderr)
+            return
+        self._magic.show(profile, self._style.result)
 
 
 class _Magic:

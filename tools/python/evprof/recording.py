@@ -549,14 +549,13 @@ class profile:
         return table[keep].reset_index(drop=True)
 
     def _edges(self, trace: "Trace", since_start: bool) -> "List[Tuple[int, int]]":
-        """The times of the marks of each part."""
-        marks = trace.to_numpy(kinds="mark", since_start=since_start)
+        """Begin and end of each part: the times of its marks, in ns. Raises RuntimeError if one is not in the trace."""
+        from .table import Table
         found: "Dict[str, List[int]]" = {name: [] for name in self._marks}
-        for number, at, pid in zip(marks["name"], marks["time"], marks["pid"]):
-            name = trace.names[number]
+        for row in Table(trace._events({"kinds": "mark", "since_start": since_start})):
             # A child that was forked in the block ends its own part with the same mark.
-            if name == self._marks[0] or (name == self._marks[1] and pid == os.getpid()):
-                found[name].append(int(at))
+            if row.name == self._marks[0] or (row.name == self._marks[1] and row.pid == os.getpid()):
+                found[row.name].append(row.time)
         begins, ends = found[self._marks[0]], found[self._marks[1]]
         pairs = [(max((begin for begin in begins if begin < end), default=None), end) for end in ends]
         if not pairs or any(begin is None for begin, _ in pairs):
