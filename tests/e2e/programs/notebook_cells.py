@@ -114,7 +114,7 @@ same("the error of a cell that awaits", [error.ename for error in errors(cells["
 same("its calls until then", calls_of(texts(cells["await fails"])[0], "work"), 1)
 same("no value behind a semicolon", len(texts(cells["await silently"])), 1)
 same("its calls", calls_of(texts(cells["await silently"])[0], "work"), 2)
-if not texts(cells["awaited"])[0].startswith("([7], "):
+if not texts(cells["awaited"])[0].startswith("([7],"):
     sys.exit("awaited.trace(): %s" % texts(cells["awaited"]))
 if not any("--colour" in error.evalue for error in errors(cells["option"])):
     sys.exit("the cell option: %s" % cells["option"].outputs)
