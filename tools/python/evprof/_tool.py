@@ -2,7 +2,7 @@
 import os
 import subprocess
 import sys
-from typing import Iterable, List, Mapping, Union
+from typing import Any, Iterable, List, Mapping, Union
 
 from ._paths import find
 from .errors import EvprofError
@@ -30,10 +30,11 @@ def option_words(options: Mapping[str, Option]) -> List[str]:
     >>> option_words({"limit": 5, "include": ["a*", "b*"], "reverse": False, "strip_dirs": True})
     ['--limit=5', '--include=a*', '--include=b*', '--strip-dirs']
     """
-    words = []
+    words: List[str] = []
     for name, given in options.items():
-        values = [given] if isinstance(given, (bool, int, float, str)) else given or []
-        words += [_word(name.replace("_", "-"), value) for value in values if value is not False]
+        # numpy's numbers are no numbers to isinstance().
+        values: Any = [given] if isinstance(given, str) or not hasattr(given, "__iter__") else given
+        words += [_word(name.replace("_", "-"), value) for value in values if value is not None and value is not False]
     return words
 
 
