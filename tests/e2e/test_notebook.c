@@ -10,8 +10,8 @@
 #include "packages.h"
 
 /*
- * Executes the notebook; the output of a cell is in cell.html. HOME is the working directory, as a kernel writes to it; what
- * leads into the root of an interpreter would look for the packages there.
+ * Executes the notebook; the output of a cell is in cell.html. HOME is the working directory, as a kernel writes to
+ * it; what leads into the root of an interpreter would look for the packages there.
  */
 static struct outcome *execute(const struct python *python, enum job_how how)
 {

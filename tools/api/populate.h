@@ -1,5 +1,6 @@
 /*
- * populate.h - a second thread has the kernel make the memory of a table's next rows while the caller fills those before.
+ * populate.h - a second thread has the kernel make the memory of a table's next rows while the caller fills those
+ * before.
  *
  * The kernel clears every page that is touched first, which takes as long as reading the events. Without a second
  * processor, before Linux 5.14 (MADV_POPULATE_WRITE), and for small tables nothing is done ahead.

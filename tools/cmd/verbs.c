@@ -82,8 +82,8 @@ static bool take_option(const struct verb_option *option, void *request)
 }
 
 /*
- * Whether the option took the next option, or the "--", as its value: it lacks its own. --NAME=--VALUE is how such a value
- * is given.
+ * Whether the option took the next option, or the "--", as its value: it lacks its own. --NAME=--VALUE is how such a
+ * value is given.
  */
 static bool takes_next(const struct verb_option *option, char *const *argv)
 {

@@ -53,8 +53,8 @@ struct span spans_end(struct spans *spans, struct call_walk *walk, uint64_t numb
 
 /*
  * For the end of a process in a walk: a span without an end, which the caller ends, the last one first; NULL: there is
- * none. *left: SIZE_MAX at first. From then on walk->now_ns is when the process was seen last, until when such a span is
- * shown, and its text begins with "unfinished". Without memory it fails the walk.
+ * none. *left: SIZE_MAX at first. From then on walk->now_ns is when the process was seen last, until when such a span
+ * is shown, and its text begins with "unfinished". Without memory it fails the walk.
  */
 struct span *spans_next_unfinished(struct spans *spans, struct call_walk *walk, size_t *left);
 

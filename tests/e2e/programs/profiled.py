@@ -154,8 +154,8 @@ def main():
         table = profiled(f4).to_dataframe()
         calls = table[table["event"] == "call"]
         assert list(calls["name"]) == ["f4", "f2", "f1", "f1", "f3", "f1"], list(calls["name"])
-        neighbours = [profiled(f) for f in 4 * (lambda: fib(4), raises)]  # one right behind the other
-        for number, one in enumerate(neighbours):
+        in_turn = [profiled(f) for f in 4 * (lambda: fib(4), raises)]  # one right behind the other
+        for number, one in enumerate(in_turn):
             expected_names = ["raises"] + ["fib"] * 67 if number % 2 else ["<lambda>"] + ["fib"] * 9
             for selection in ({}, {"kinds": "call"}, {"kinds": ["call"], "since_start": True}):
                 table = one.to_dataframe(**selection)
