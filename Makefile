@@ -68,7 +68,7 @@ endif
 
 preload_sources := $(wildcard preload/*/*.c)
 # What writes a trace file: for the collector and for the tools.
-shared_sources := $(wildcard shared/*/*.c)
+shared_sources := $(wildcard tools/shared/*/*.c)
 collector_sources := $(filter-out collector/symbols/symbols%,$(wildcard collector/*/*.c))
 symbols_sources := $(wildcard collector/symbols/symbols*.c) collector/base/rights.c
 tools_sources := $(wildcard tools/*/*.c)
@@ -151,7 +151,7 @@ $(B)/preload/%.o: preload/%.c | $(B)/.ready
 
 $(B)/collector/%.o: collector/%.c | $(B)/.ready
 	@mkdir -p $(@D)
-	$(call say,CC)$(compile) -Icollector -Ishared -c $< -o $@
+	$(call say,CC)$(compile) -Icollector -Itools/shared -c $< -o $@
 
 # Older than every object that has these flags: a build of before them is done again.
 .PHONY: look
@@ -160,11 +160,11 @@ $(B)/.tools-flags: look | $(B)/.ready
 
 $(B)/tools/%.o: tools/%.c $(B)/.tools-flags | $(B)/.ready
 	@mkdir -p $(@D)
-	$(call say,CC)$(compile) -Itools -Ishared $(tools_flags) -c $< -o $@
+	$(call say,CC)$(compile) -Itools -Itools/shared $(tools_flags) -c $< -o $@
 
-$(B)/shared/%.o: shared/%.c $(B)/.tools-flags | $(B)/.ready
+$(B)/tools/shared/%.o: tools/shared/%.c $(B)/.tools-flags | $(B)/.ready
 	@mkdir -p $(@D)
-	$(call say,CC)$(compile) -Ishared $(tools_flags) -c $< -o $@
+	$(call say,CC)$(compile) -Itools/shared $(tools_flags) -c $< -o $@
 
 # Loops over every event of a trace, which -O2 leaves scalar.
 $(B)/tools/trace/events.o: CFLAGS := $(CFLAGS) $(if $(filter -O2,$(CFLAGS)),-O3)
@@ -177,7 +177,7 @@ $(B)/tools/html/page.o: $(wildcard tools/html/report.* tools/html/script/*)
 $(B)/tests/%.o: tests/%.c | $(B)/.ready
 	@mkdir -p $(@D)
 	$(call say,CC)$(compile) -Wno-missing-prototypes -Wno-unknown-warning-option -Wno-format-truncation \
-		-I. -Ipreload -Icollector -Itools -Ishared -c $< -o $@
+		-I. -Ipreload -Icollector -Itools -Itools/shared -c $< -o $@
 
 $(B)/libevprof.so: $(preload_objects) preload/evprof.map
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(preload_link) $(LDFLAGS) -o $@ $(preload_objects) $(preload_libraries)
@@ -243,7 +243,7 @@ $(other_versions)/%/library.o: | $(B)/.ready
 
 $(other_versions)/%/collector.o: | $(B)/.ready
 	@mkdir -p $(@D)
-	$(call say,CC)$(other_version) -Icollector -Ishared -c - -o $@
+	$(call say,CC)$(other_version) -Icollector -Itools/shared -c - -o $@
 
 $(other_versions)/%/other-library/libevprof.so: $(other_versions)/%/library.o $(programs)
 	@mkdir -p $(@D) && cp $(programs) $(@D)/
@@ -341,7 +341,7 @@ check-all:
 	@$(MAKE) --no-print-directory TSAN=1 stress
 	@$(MAKE) --no-print-directory fuzz
 
-all_code = $(wildcard include/evprof/*.h preload/*/*.[ch] shared/*/*.[ch] collector/*/*.[ch] tools/*/*.[ch] tests/*/*.[ch])
+all_code = $(wildcard include/evprof/*.h preload/*/*.[ch] tools/shared/*/*.[ch] collector/*/*.[ch] tools/*/*.[ch] tests/*/*.[ch])
 all_sources = $(preload_sources) $(shared_sources) $(collector_sources) $(symbols_sources) $(tools_sources)
 
 lint:
@@ -352,8 +352,8 @@ format:
 
 coverage:
 	@$(MAKE) --no-print-directory COVERAGE=1 run-tests
-	@cd build-coverage && find preload shared collector tools -name '*.gcda' | xargs gcov -n 2>/dev/null | \
-		awk -F"'" '/^File/ { file = $$2 } /^Lines/ && file ~ /^(preload|shared|collector|tools)/ { print file ": " $$0; file = "" }'
+	@cd build-coverage && find preload collector tools -name '*.gcda' | xargs gcov -n 2>/dev/null | \
+		awk -F"'" '/^File/ { file = $$2 } /^Lines/ && file ~ /^(preload|collector|tools)/ { print file ": " $$0; file = "" }'
 
 # ---- Fuzz and bench -------------------------------------------------------------------------------------------------
 

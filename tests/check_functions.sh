@@ -4,7 +4,7 @@
 # Lines are counted from the opening brace to the closing one, both at the start of a line, which the format asks for.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-find include preload shared collector tools tests -name '*.[ch]' | sort | xargs awk -v limit=80 '
+find include preload collector tools tests -name '*.[ch]' | sort | xargs awk -v limit=80 '
 	FNR == 1 { start = 0 }
 	/^{$/ { start = FNR; name = before }
 	/^[A-Za-z].*\) {$/ { start = FNR; name = $0 }

@@ -1,9 +1,9 @@
 #!/bin/sh
 # check_includes.sh - who may include what: the dependency rules of docs/design.md. Run by `make check-rules`.
 #
-#   preload, collector and tools share include/evprof/; collector and tools also share shared/, and nothing else. preload
-#   knows libc only; each library has one owner file. The rooms of a part stand in one order, the data's way, and a file includes its own room and those before
-#   it. No unit (a .c with its .h) includes one that includes it.
+#   preload, collector and tools share include/evprof/; collector and tools also share tools/shared/, and nothing else.
+#   preload knows libc only; each library has one owner file. The rooms of a part stand in one order, the data's way, and a
+#   file includes its own room and those before it. No unit (a .c with its .h) includes one that includes it.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 status=0
@@ -33,7 +33,7 @@ is_libc() { # NAME: a header of the C library, the kernel or the compiler
 # LIBRARY HEADER: the one file that may include it, per part
 owner_file() { # FILE HEADER
 	case $2 in
-	zstd.h | zdict.h | zstd_errors.h) echo "tools/trace/chunk.c shared/file/trace_writer.c" ;;
+	zstd.h | zdict.h | zstd_errors.h) echo "tools/trace/chunk.c tools/shared/file/trace_writer.c" ;;
 	dwarf.h | libelf.h | gelf.h | elfutils/*) echo "collector/symbols/symbols.c" ;;
 	libunwind.h | libunwind-*) echo "preload/definitions/unwind.c" ;;
 	*) echo "$1" ;;
@@ -45,6 +45,14 @@ rooms_shared="file"
 rooms_collector="base ring sampler symbols trace session server"
 rooms_tools="util trace replay cut analysis report export html api run cmd"
 
+folder_of() { # PART
+	case $1 in shared) echo tools/shared ;; *) echo "$1" ;; esac
+}
+
+files_of() { # PART
+	find "$(folder_of "$1")" -name '*.[ch]' | sort | if [ "$1" = tools ]; then grep -v ^tools/shared/; else cat; fi
+}
+
 # The rooms of a part that a room may include: itself, and those before it.
 rooms_below() { # PART ROOM
 	eval "order=\$rooms_$1"
@@ -52,7 +60,7 @@ rooms_below() { # PART ROOM
 }
 
 check_room() { # FILE PART NAME: of "room/header.h"
-	room=${1#"$2/"}
+	room=${1#"$(folder_of "$2")/"}
 	room=${room%%/*}
 	case " $(rooms_below "$2" "$room") " in
 	*" ${3%%/*} "*) ;;
@@ -72,7 +80,7 @@ check_system_header() { # FILE PART NAME
 check_own_header() { # FILE PART NAME
 	case $3 in
 	evprof/*.h) [ -e "include/$3" ] || broken "$1" "\"$3\"" "no such contract in include/evprof/" ;;
-	file/*) [ -e "shared/$3" ] && [ "$2" != preload ] || broken "$1" "\"$3\"" "shared/ is for collector/ and tools/" ;;
+	file/*) [ -e "tools/shared/$3" ] && [ "$2" != preload ] || broken "$1" "\"$3\"" "tools/shared/ is for collector/ and tools/" ;;
 	*/*)
 		[ -e "$2/$3" ] || broken "$1" "\"$3\"" "only include/evprof/ and headers of $2/ are allowed"
 		check_room "$1" "$2" "$3"
@@ -82,7 +90,7 @@ check_own_header() { # FILE PART NAME
 }
 
 for part in preload shared collector tools; do
-	for file in $(find "$part" -name '*.[ch]' | sort); do
+	for file in $(files_of "$part"); do
 		includes "$file" >"${TMPDIR:-/tmp}/includes.$$"
 		while IFS= read -r line; do
 			name=${line#?}
@@ -101,14 +109,14 @@ grep -rnE '0x03[01][0-9a-f]\b|Py_GetVersion' preload --include='*.[ch]' | grep -
 
 # tsort names the units of a cycle on stderr.
 for part in preload shared collector tools; do
-	for file in $(find "$part" -name '*.[ch]' | sort); do
-		unit=${file#"$part/"}
+	for file in $(files_of "$part"); do
+		unit=${file#"$(folder_of "$part")/"}
 		includes "$file" | sed -n "s|^\"\([^/]*/.*\)\.h\$|${unit%.?} \1|p" | awk '$1 != $2'
 	done | tsort 2>&1 >/dev/null | sed "s|^tsort: -: input contains a loop:|$part: these units include each other:|; s|^tsort: ||" |
 		grep . && status=1
 done
 # Tests include headers of all parts.
-for header in $(find preload shared collector tools -name '*.h' | sed 's|^[a-z]*/||' | sort | uniq -d); do
+for header in $(find preload collector tools -name '*.h' | sed 's|^[a-z]*/||' | sort | uniq -d); do
 	broken "tests" "\"$header\"" "two parts have a header of this room and name"
 done
 for file in include/evprof/*.h; do

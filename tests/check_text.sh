@@ -36,7 +36,7 @@ old="neighbours_[a-z]|(struct|on)[ _]deaf|deafen|unborn|UNBORN|tally_[a-z]|struc
 old="$old|\\b(visit|timeline|select)_[a-z]+\\(|\\bchoice_(pattern|takes)|\\b(choose|say|tell|settle)_[a-z_]+\\(|\\bis_chosen"
 old="$old|\\b(untold|telling|unsettled|tallies|heard|natives)\\b|_told\\b|struct told|_beside_memory|CODE_CLOSER|take_back"
 old="$old|stand_before|output_say|\\b(tell|say|settle|know)\\("
-if grep -E '^(\./)?(include|preload|shared|collector|tools)/.*\.[ch]$' "$list" | tr '\n' '\0' | xargs -0 grep -nE -e "$old" -- /dev/null; then
+if grep -E '^(\./)?(include|preload|collector|tools)/.*\.[ch]$' "$list" | tr '\n' '\0' | xargs -0 grep -nE -e "$old" -- /dev/null; then
 	echo "these lines have words that docs/glossary.md replaces"
 	status=1
 fi
@@ -44,7 +44,7 @@ fi
 prose="\\btold (of|apart)\\b|\\btells of\\b|\\bwere told\\b|\\bis told\\b|\\bwas told\\b|\\bhear[sd]?\\b|\\bneighbours?\\b"
 prose="$prose|\\b[Ww]hat (is|are) no\\b|\\bis no (file|trace|regular|text|variable)\\b|\\bof before\\b|\\bat most so many\\b"
 prose="$prose|\\bis chosen\\b|\\bnot chosen\\b|\\bthe wall's clock\\b|\\bchoose another\\b|\\bbeside that\\b"
-if grep -E '^(\./)?((include|preload|shared|collector|tools|docs)/.*\.([ch]|py|js|md|[17])|README\.md)$' "$list" |
+if grep -E '^(\./)?((include|preload|collector|tools|docs)/.*\.([ch]|py|js|md|[17])|README\.md)$' "$list" |
 	grep -vxE '(\./)?docs/(glossary|performance)\.md' | tr '\n' '\0' | xargs -0 grep -nE -e "$prose" -- /dev/null; then
 	echo "these lines have words that docs/glossary.md replaces"
 	status=1
@@ -57,7 +57,7 @@ if grep -E '^(\./)?tests/' "$list" | grep -vE 'check_text\.sh$|/corpus/|/pins/' 
 	echo "these lines have words that docs/glossary.md replaces"
 	status=1
 fi
-sources=$(grep -E '^(\./)?(include|preload|shared|collector|tools|tests)/.*\.[ch]$' "$list")
+sources=$(grep -E '^(\./)?(include|preload|collector|tools|tests)/.*\.[ch]$' "$list")
 for file in $sources; do
 	[ -e "$file" ] || continue
 	head -c 2 "$file" | grep -q '^/[*/]' && continue

@@ -23,7 +23,7 @@
 #include "collector/trace/output.h"
 #include "collector/server/listen.h"
 #include "collector/server/server.h"
-#include "shared/file/trace_writer.h"
+#include "tools/shared/file/trace_writer.h"
 #include "evprof/ring.h"
 #include "fake_target.h"
 #include "tools/trace/reader.h"
