@@ -33,7 +33,6 @@ static const struct command {
 	const char *words;
 	bool filters; /* takes the options about what is shown */
 	bool json;
-	bool cuts; /* writes CUT */
 } commands[] = {
     {cmd_export, "-f chrome -o - TRACE", true, true},
     {cmd_export, "-f perfetto -o - TRACE", true, false},
@@ -72,10 +71,10 @@ static const struct command {
     {cmd_check, "--max-calls TOTAL=9 --max-calls *:*=1 --max-time *:a*=1us --max-alloc 1K --junit /dev/null TRACE",
      false, false},
     {cmd_check, "--max-lost 0 --max-calls a:b=0 --from 5 --to 1us TRACE", false, false},
-    {cmd_cut, "--from 10 --to 1us -o CUT TRACE", false, false, true},
-    {cmd_cut, "--span a --number 1 -o CUT TRACE", false, false, true},
-    {cmd_cut, "--between a,b --number 1 -o CUT TRACE", false, false, true},
-    {cmd_cut, "--to 100 -o CUT TRACE", false, false, true},
+    {cmd_cut, "--from 10 --to 1us -o CUT TRACE", false, false},
+    {cmd_cut, "--span a --number 1 -o CUT TRACE", false, false},
+    {cmd_cut, "--between a,b --number 1 -o CUT TRACE", false, false},
+    {cmd_cut, "--to 100 -o CUT TRACE", false, false},
 };
 
 static const char *const filters[] = {
@@ -188,7 +187,7 @@ static void run(const struct command *command, const char *filter)
 		abort();
 	if (command->json && status < CLI_FAILED)
 		check_json();
-	if (command->cuts && status < CLI_FAILED)
+	if (command->verb == cmd_cut && status < CLI_FAILED)
 		check_cut();
 }
 
