@@ -37,9 +37,10 @@ class CellProfile:
         self._style = style
         with load(self.path) as trace:
             start, end = profile._edges(trace, True)[0]
+            pids = own_pids(trace)
             self._filters: Dict[str, Any] = {
-                "start": start, "end": end, "processes": own_pids(trace),
-                "threads": [thread.tid for thread in trace.threads if thread.tid not in threads],
+                "start": start, "end": end, "processes": pids,
+                "threads": [thread.tid for thread in trace.threads if thread.process.pid in pids and thread.tid not in threads],
                 "exclude": sorted(hidden)}
 
     def trace(self) -> Trace:
