@@ -10,7 +10,7 @@
 int text_folded(struct evprof_trace *handle, const struct options *options, struct output *output,
 		const struct why *why)
 {
-	static const char *const weights[] = {"time", "bytes", "allocations", "live", "peak"};
+	static const char *const weights[] = {"time", "bytes", "allocations", "live", "peak", "temporary"};
 	struct export export = {.trace = handle->trace, .filter = &options->filter};
 	struct progress progress = {0};
 	bool known = !options->weight;
@@ -19,7 +19,8 @@ int text_folded(struct evprof_trace *handle, const struct options *options, stru
 	for (size_t i = 0; i < sizeof(weights) / sizeof(weights[0]) && !known; i++)
 		known = strcmp(options->weight, weights[i]) == 0;
 	if (!known)
-		return why_set(why, -EINVAL, "evprof: weight is time, bytes, allocations, live or peak, not \"%s\"",
+		return why_set(why, -EINVAL,
+			       "evprof: weight is time, bytes, allocations, live, peak or temporary, not \"%s\"",
 			       options->weight);
 	if (options->weight && !export_folded_options[0].take(&export, options->weight))
 		return -ENOMEM;
