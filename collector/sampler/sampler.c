@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "sampler/line_table.h"
+#include "file/line_table.h"
 #include "sampler/remote.h"
 #include "ring/ring_writer.h"
 #include "sampler/sampled_code.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/sampler/line_table.h"
+#include "tools/shared/file/line_table.h"
 
 #define TABLE_MAX 65536
 

@@ -2,7 +2,7 @@
  * line_table.c - see line_table.h. Formats: Objects/lnotab_notes.txt (until 3.9), PEP 626 (3.10), Objects/locations.md
  * (from 3.11 on) of CPython.
  */
-#include "sampler/line_table.h"
+#include "file/line_table.h"
 
 #define INSTRUCTION_BYTES 2
 
@@ -83,9 +83,9 @@ int line_of(enum sampling_lines lines, const uint8_t *table, size_t size, int fi
 {
 	int64_t line;
 
-	if (instruction < 0) /* before the first instruction */
-		instruction = 0;
-	if (lines == SAMPLING_LINES_LNOTAB)
+	if (instruction < 0)
+		line = first;
+	else if (lines == SAMPLING_LINES_LNOTAB)
 		line = line_of_lnotab(table, size, first, instruction);
 	else if (lines == SAMPLING_LINES_RANGES)
 		line = line_of_ranges(table, size, first, instruction);
