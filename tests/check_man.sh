@@ -59,7 +59,7 @@ EOF
 want docs/man/evprof-collector.1 $("$build/evprof-collector" --help | sed '/^usage:/d' | options) <docs/man/evprof-collector.1
 
 kinds=$(awk '/define WIRE_KIND_NAMES/ { on = 1 } on { print } on && /}/ { exit }' include/evprof/wire.h |
-	grep -oE '"[a-z_]+"' | tr -d '"' | grep -vxE 'none|time|extended|cpu|native_stack|at_line|other_call|realloc_begin')
+	grep -oE '"[a-z_]+"' | tr -d '"' | grep -vxE 'none|time|extended|cpu|native_stack|at_line|other_call|at_instruction|stack_change|realloc_begin')
 # shellcheck disable=SC2086
 want "$page, DUMP" $kinds <<EOF
 $(section "$page" DUMP)

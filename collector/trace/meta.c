@@ -131,6 +131,7 @@ static const char *const fields[WIRE_KINDS] = {
     [WIRE_CPU] = "CPU time; time",
     [WIRE_NATIVE_STACK] = "native frame",
     [WIRE_AT_LINE] = "line",
+    [WIRE_AT_INSTRUCTION] = "instruction",
     [WIRE_LINE] = "line",
     [WIRE_SWITCH] = "; greenlet; greenlet before",
     [WIRE_TASK] = "code; task and name",
@@ -147,6 +148,7 @@ static const char *const fields[WIRE_KINDS] = {
     [WIRE_SPAN_BEGIN] = "; name; number",
     [WIRE_SPAN_END] = "number",
     [WIRE_COUNTER] = "; name; double",
+    [WIRE_STACK_CHANGE] = "frames that stay; code and instruction of each new one",
     [WIRE_ARGUMENT] = "type; key; value",
 };
 

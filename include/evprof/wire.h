@@ -86,6 +86,13 @@
  * WIRE_ARGUMENT_CUT says that it was longer. So no value needs a definition, and a program that makes new texts without
  * end makes no reader keep them.
  *
+ * Where calls are not recorded, allocations have a stack of their own. WIRE_STACK_CHANGE precedes the first allocation
+ * whose stack is not that of the thread's allocation before. Its value is the number of outer frames that stay as they
+ * are; its extra words replace the others, outermost first, each with the instruction at which it stands
+ * (wire_place()). More frames than one event holds follow in further ones. No frame stays after a gap or a pause, at
+ * the beginning of a thread, and now and then for readers that begin in the middle. No call begins or ends because of
+ * such an event.
+ *
  * WIRE_OPEN events name the Python functions on the stack, one after the other, each with its line where lines are
  * recorded. They are for readers that begin in the middle: they repeat what earlier events say and do not change the
  * call stack.
@@ -123,7 +130,12 @@ enum wire_kind {
 	 * where the cost of the hooks is measured; 3.12 and later
 	 */
 	WIRE_OTHER_CALL = 23,
-	/* 24, 25: not used yet, without extra words; 26, 27: not used yet, with one */
+	/*
+	 * wire_instruction(), with 0 ticks: where the innermost Python function of the thread stands at the allocations
+	 * that follow, until the next such event or WIRE_STACK_CHANGE
+	 */
+	WIRE_AT_INSTRUCTION = 24,
+	/* 25: not used yet, without extra words; 26, 27: not used yet, with one */
 	WIRE_LINE = 28,	  /* line number: the function on top of the call stack reaches that line */
 	WIRE_SWITCH = 29, /* extra words: the greenlet that continues, the one that stops */
 	WIRE_TASK = 30,	  /* code id; extra word: the task whose step begins with the next event */
@@ -140,7 +152,7 @@ enum wire_kind {
 	WIRE_PAUSE = 40,	 /* number: 1 the program stopped recording, 0 started it again */
 
 	/*
-	 * Names and keys are defined like marks. Reserved, and written by nobody yet: what has no name below. 55 to 62
+	 * Names and keys are defined like marks. Reserved, and written by nobody yet: what has no name below. 56 to 62
 	 * are free. 63 would have a further sub-kind in its first extra word.
 	 */
 	WIRE_MMAP = 41,	      /* value: 1 for a file; extra words: address (0: it failed), size. After a native stack */
@@ -158,6 +170,7 @@ enum wire_kind {
 	WIRE_ARGUMENT = 52,	/* value: enum wire_argument_type; extra words: key's id, the value, see above */
 	WIRE_THIN = 53,		/* extra word: code id. From here the function's events are not recorded */
 	WIRE_THIN_END = 54,	/* extra words: code id, calls since. From here they are recorded again */
+	WIRE_STACK_CHANGE = 55, /* value: frames that stay, WIRE_CHANGE_CUT; extra words: wire_place() of new ones */
 	WIRE_KINDS = 64,	/* number of kinds */
 };
 
@@ -175,6 +188,8 @@ enum wire_argument_type {
 #define WIRE_ARGUMENTS_MAX 16u	     /* of a span or a mark */
 #define WIRE_NAN UINT64_C(0x7ff8000000000000)
 
+#define WIRE_CHANGE_CUT (1u << 17) /* none stays, and frames further out than the new ones are not recorded */
+#define WIRE_CHANGE_STAY_MAX (WIRE_CHANGE_CUT - 1)
 #define WIRE_STACK_CUT (1u << 26) /* the outermost frames are missing: the ring had no room for them */
 #define WIRE_EXIT_KNOWN 0x100u	  /* the low 8 bits are the exit status */
 
@@ -211,10 +226,10 @@ enum wire_start {
 	{                                                                                                              \
 		"none", "call", "resume", "throw", "return", "yield", "unwind", "c_call", "c_return", "c_exception",   \
 		    "exception", "malloc", "calloc", "realloc", "free", "time", "gap", "stack", "frame", "extended",   \
-		    "cpu", "native_stack", "at_line", "other_call", NULL, NULL, NULL, NULL, "line", "switch", "task",  \
-		    "open", "thread_start", "thread_end", "process_start", "fork", "exec", "exec_failed", "exit",      \
-		    "mark", "pause", "mmap", "munmap", "span_begin", "span_end", "counter", "realloc_begin", NULL,     \
-		    NULL, NULL, NULL, NULL, "argument"                                                                 \
+		    "cpu", "native_stack", "at_line", "other_call", "at_instruction", NULL, NULL, NULL, "line",        \
+		    "switch", "task", "open", "thread_start", "thread_end", "process_start", "fork", "exec",           \
+		    "exec_failed", "exit", "mark", "pause", "mmap", "munmap", "span_begin", "span_end", "counter",     \
+		    "realloc_begin", NULL, NULL, NULL, NULL, NULL, "argument", NULL, NULL, "stack_change"              \
 	}
 
 /* The kind without a look at the sub-kind: WIRE_EXTENDED for all kinds from 32 on. */
@@ -248,8 +263,8 @@ static inline unsigned wire_extra_words(uint32_t head)
 /* Bookkeeping of the stream itself: the program did not cause it, and it does not count as an event. */
 static inline int wire_is_bookkeeping(unsigned kind)
 {
-	return kind == WIRE_NONE || (kind >= WIRE_TIME && kind <= WIRE_OTHER_CALL) || kind == WIRE_OPEN ||
-	       kind == WIRE_ARGUMENT || kind == WIRE_REALLOC_BEGIN;
+	return kind == WIRE_NONE || (kind >= WIRE_TIME && kind <= WIRE_AT_INSTRUCTION) || kind == WIRE_OPEN ||
+	       kind == WIRE_ARGUMENT || kind == WIRE_REALLOC_BEGIN || kind == WIRE_STACK_CHANGE;
 }
 
 static inline int wire_is_memory(unsigned kind)
@@ -341,6 +356,39 @@ static inline uint64_t wire_memory_word(uint64_t address, uint64_t size_bytes)
 											<< WIRE_ADDRESS_BITS;
 }
 
+/*
+ * Where a function stands: 0 not known, 1 before its first instruction, else 2 + the offset of the instruction in units
+ * of 2 bytes. offset: in bytes, below 0 before the first instruction.
+ */
+static inline uint32_t wire_instruction(int64_t offset)
+{
+	if (offset < 0)
+		return 1;
+	return offset / 2 + 2 > WIRE_ARG_MAX ? 0 : (uint32_t)(offset / 2 + 2);
+}
+
+/* The offset of the instruction in bytes; -1: before the first one. instruction: not 0. */
+static inline int64_t wire_instruction_offset(uint32_t instruction)
+{
+	return instruction < 2 ? -1 : (int64_t)(instruction - 2) * 2;
+}
+
+/* An extra word of WIRE_STACK_CHANGE: the code id of a frame (0: not known), and where it stands. */
+static inline uint64_t wire_place(uint32_t code, uint32_t instruction)
+{
+	return (uint64_t)instruction << 32 | code;
+}
+
+static inline uint32_t wire_place_code(uint64_t place)
+{
+	return (uint32_t)place & WIRE_ARG_MAX;
+}
+
+static inline uint32_t wire_place_instruction(uint64_t place)
+{
+	return (uint32_t)(place >> 32);
+}
+
 #define WIRE_TASK_ADDRESS_BITS 47
 #define WIRE_TASK_NAME_MAX ((1u << (64 - WIRE_TASK_ADDRESS_BITS)) - 1)
 
@@ -404,6 +452,11 @@ static inline uint64_t wire_memory_address(uint64_t word)
  *   NATIVE_FRAME  frame id       caller's id or 0  return address   "", "", "", ""
  *   SYMBOL        frame id       line or 0         return address   source file or "", function, mangled name or "",
  *                                                                   module
+ *   LINES         code id        its form          0                the table of lines; each string continues the one
+ *                                                                   before
+ *
+ * LINES is written with CODE where allocations have stacks of their own. Its form is enum sampling_lines (sampling.h);
+ * the bytes are those of the code object, and no text. A longer table is cut.
  *
  * The size of CODE is that of its instructions in bytes; 0: not known.
  *
@@ -459,6 +512,7 @@ enum wire_definition_type {
 	WIRE_DEFINE_MODULE = 7,
 	WIRE_DEFINE_NATIVE_FRAME = 8,
 	WIRE_DEFINE_SYMBOL = 9, /* never in shared memory */
+	WIRE_DEFINE_LINES = 10,
 };
 
 /*

@@ -16,8 +16,11 @@
 #include "definitions/define.h"
 #include "definitions/thread_names.h"
 #include "python/python.h"
+#include "python/sampled_layout.h"
 #include "ring/process.h"
 
+bool definitions_lines;
+_Atomic uint32_t definitions_codes_died;
 void (*definitions_meet)(const struct python_method *method, const char *owner);
 
 #define CODE_COROUTINE_FLAGS (0x80 | 0x100 | 0x200) /* CO_ITERABLE_COROUTINE, too */
@@ -54,6 +57,28 @@ static uint64_t id_set_meanwhile(const void *address, uint64_t flags)
 	return (value & c_function) == (flags & c_function) ? value : 0;
 }
 
+/* Writes the table of lines of a code object. The process's lock is held. */
+static void define_lines(const void *code, uint32_t id)
+{
+	struct wire_definition record = {.type = WIRE_DEFINE_LINES, .id = id, .number = python.lines};
+	struct string strings[WIRE_DEFINITION_STRINGS] = {{0}};
+	ssize_t left;
+	char *bytes;
+
+	if (python.PyBytes_AsStringAndSize(python_field(code, sampling.code_lines), &bytes, &left) < 0) {
+		python.PyErr_Clear();
+		return;
+	}
+	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++) {
+		strings[i].bytes = bytes;
+		strings[i].length = left < WIRE_STRING_MAX_BYTES ? (size_t)left : WIRE_STRING_MAX_BYTES;
+		bytes += strings[i].length;
+		left -= (ssize_t)strings[i].length;
+	}
+	record.flags = left ? WIRE_CUT : 0;
+	define_locked(&record, strings);
+}
+
 /*
  * Assigns the next id, with these flags, to the object at an address. The id is written and stored under one lock: a
  * process that joins another collector in between (rejoin.c) keeps no stale id. Returns the stored value, or 0 if the
@@ -68,6 +93,8 @@ static uint64_t define_id(struct wire_definition *record, struct string strings[
 	process_lock();
 	value = id_set_meanwhile(address, flags);
 	id = value ? 0 : define_next(record, strings, last);
+	if (id && definitions_lines && record->type == WIRE_DEFINE_CODE)
+		define_lines(address, id);
 	if (id) {
 		value = flags | id;
 		ids_insert(&process->ids, address, value);
@@ -162,15 +189,9 @@ static uint64_t generator_flags(int flags)
 	return slow << 32 | value;
 }
 
-/* globals: of the frame that runs the code; borrowed, may be NULL. */
-static uint64_t define_code(struct object *code, struct object *globals, bool entered)
+/* strings: of the definition. */
+static uint64_t define_code_as(struct object *code, struct string strings[WIRE_DEFINITION_STRINGS], bool entered)
 {
-	struct string strings[WIRE_DEFINITION_STRINGS] = {
-	    code_string(code, python.code_file, "co_filename"),
-	    code_string(code, python.code_name, "co_name"),
-	    python_has(PYTHON_OWN_FRAMES) ? code_string(code, python.code_qualified_name, "co_qualname") : string_c(""),
-	    string_of_new(globals ? python_item(globals, "__name__") : NULL),
-	};
 	int flags = code_number(code, python.code_flags, "co_flags");
 	int line = code_number(code, python.code_line, "co_firstlineno");
 	bool generator = flags & WIRE_GENERATOR_CO_FLAGS;
@@ -187,8 +208,36 @@ static uint64_t define_code(struct object *code, struct object *globals, bool en
 				  value | (generator ? generator_flags(flags) : 0));
 	else
 		value = mark_hidden(code, value | (uint64_t)CODE_SLOW_HIDDEN << 32);
+	return value;
+}
+
+/* globals: of the frame that runs the code; borrowed, may be NULL. */
+static uint64_t define_code(struct object *code, struct object *globals, bool entered)
+{
+	struct string strings[WIRE_DEFINITION_STRINGS] = {
+	    code_string(code, python.code_file, "co_filename"),
+	    code_string(code, python.code_name, "co_name"),
+	    python_has(PYTHON_OWN_FRAMES) ? code_string(code, python.code_qualified_name, "co_qualname") : string_c(""),
+	    string_of_new(globals ? python_item(globals, "__name__") : NULL),
+	};
+	uint64_t value = define_code_as(code, strings, entered);
+
 	strings_release(strings);
 	return value;
+}
+
+uint32_t definitions_code_by_loads(struct object *code)
+{
+	const size_t fields[] = {python.code_file, python.code_name, python.code_qualified_name};
+	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_c(""), string_c(""), string_c("")};
+
+	if (filter_any)
+		return 0;
+	for (int i = 0; i < 3; i++)
+		if (fields[i] &&
+		    !sampled_layout_ascii(python_field(code, fields[i]), &strings[i].bytes, &strings[i].length))
+			return 0;
+	return (uint32_t)define_code_as(code, strings, false);
 }
 
 /* running: the code's frame is the current one. Of frames below only the code is read. */
@@ -247,6 +296,7 @@ bool definitions_is_generator(struct object *code)
 void definitions_forget_code(const struct object *code)
 {
 	ids_remove(&process->ids, code);
+	atomic_fetch_add_explicit(&definitions_codes_died, 1, memory_order_relaxed);
 }
 
 static const char *type_name(const void *type)

@@ -39,6 +39,13 @@ uint32_t definitions_code(struct object *code);
 /* As definitions_code(), for the code of a frame that need not be the running one. globals: of the frame, or NULL. */
 uint32_t definitions_code_of_frame(struct object *code, struct object *globals);
 
+/*
+ * As definitions_code_of_frame(), for a frame of the calling thread, without the GIL and without a call of Python. The
+ * function's module is not known. 0 also where that does not suffice: a filter needs the module, or a name is not
+ * ASCII.
+ */
+uint32_t definitions_code_by_loads(struct object *code);
+
 /* NULL, or what is called with each C function before its first id. owner: its class, or its module. */
 extern void (*definitions_meet)(const struct python_method *method, const char *owner);
 
@@ -52,8 +59,15 @@ bool definitions_hides_function(const struct python_method *method, struct objec
 /* Whether the code is that of a generator or coroutine. The code need not have an id. */
 bool definitions_is_generator(struct object *code);
 
+/*
+ * Each code gets its table of lines with its name (WIRE_DEFINE_LINES). Set before the first id, and once the layout of
+ * code is known (sampled_layout.h).
+ */
+extern bool definitions_lines;
+
 /* Removes the id of a code object that dies. GIL held. */
 void definitions_forget_code(const struct object *code);
+extern _Atomic uint32_t definitions_codes_died; /* how many */
 
 /* The value of a code object in ids.h. Where the writer's view is of an old table, it is set to the present one. */
 uint64_t definitions_reload(struct writer *writer, const struct object *code) __attribute__((cold, noinline));

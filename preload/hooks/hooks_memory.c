@@ -11,6 +11,7 @@
 #include "hooks/event_blocks.h"
 #include "hooks/hooks.h"
 #include "life/life.h"
+#include "life/memory_stack.h"
 #include "ring/process.h"
 #include "ring/writer.h"
 
@@ -113,11 +114,21 @@ static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain,
 	record_slowly(kind, domain, block, size, old, false);
 }
 
+/* Writes the Python stack first. False: the allocation is lost. */
+static inline bool write_stack(unsigned kind, unsigned domain, uintptr_t block)
+{
+	if (!memory_stack_known || likely(memory_stack_write(kind, domain != WIRE_DOMAIN_RAW)))
+		return true;
+	note_lost(kind, domain, block);
+	return false;
+}
+
 /* Records an allocation with its native stack, if it has one. */
 static __attribute__((noinline)) void record_with_native_stack(unsigned kind, unsigned domain, uintptr_t block,
 							       size_t size, uintptr_t old)
 {
-	record_slowly(kind, domain, block, size, old, true);
+	if (write_stack(kind, domain, block))
+		record_slowly(kind, domain, block, size, old, true);
 }
 
 static inline __attribute__((always_inline)) void record(unsigned kind, unsigned domain, bool hold, void *block,
@@ -133,11 +144,24 @@ static inline __attribute__((always_inline)) void record(unsigned kind, unsigned
 	record_any(kind, domain, (uintptr_t)block, size, 0);
 }
 
+/* Records an allocation with its Python stack, where calls are not recorded. */
+static __attribute__((noinline)) void record_with_stack(unsigned kind, unsigned domain, uintptr_t block, size_t size,
+							uintptr_t old)
+{
+	if (!write_stack(kind, domain, block))
+		return;
+	if (kind == WIRE_REALLOC)
+		record_slowly(kind, domain, block, size, old, false);
+	else
+		record(kind, domain, false, (void *)block, size);
+}
+
 /* How allocations are recorded. A compile-time constant of each allocator: its functions contain no other way. */
 enum way {
 	WAY_PLAIN = 0,
 	WAY_HELD = 1, /* for is_held() */
 	WAY_NATIVE_STACK = 2,
+	WAY_STACK = 3,
 };
 
 static inline __attribute__((always_inline)) void record_made(unsigned kind, unsigned domain, enum way way, void *block,
@@ -145,6 +169,8 @@ static inline __attribute__((always_inline)) void record_made(unsigned kind, uns
 {
 	if (way == WAY_NATIVE_STACK)
 		record_with_native_stack(kind, domain, (uintptr_t)block, size, 0);
+	else if (way == WAY_STACK)
+		record_with_stack(kind, domain, (uintptr_t)block, size, 0);
 	else
 		record(kind, domain, way == WAY_HELD && kind == WIRE_MALLOC, block, size);
 }
@@ -200,8 +226,9 @@ static inline __attribute__((always_inline)) void *domain_realloc(unsigned domai
 	thread_self.nesting = 1;
 	record_realloc_begin(domain, old);
 	block = under[domain].realloc(under[domain].context, old, size);
-	(way == WAY_NATIVE_STACK ? record_with_native_stack : record_any)(WIRE_REALLOC, domain, (uintptr_t)block, size,
-									  (uintptr_t)old);
+	(way == WAY_NATIVE_STACK ? record_with_native_stack
+	 : way == WAY_STACK	 ? record_with_stack
+				 : record_any)(WIRE_REALLOC, domain, (uintptr_t)block, size, (uintptr_t)old);
 	thread_self.nesting = 0;
 	return block;
 }
@@ -288,6 +315,9 @@ ALLOCATOR(raw, WIRE_DOMAIN_RAW, WAY_PLAIN)
 ALLOCATOR(mem, WIRE_DOMAIN_MEM, WAY_PLAIN)
 ALLOCATOR(obj, WIRE_DOMAIN_OBJ, WAY_PLAIN)
 ALLOCATOR(held_obj, WIRE_DOMAIN_OBJ, WAY_HELD)
+ALLOCATOR(stack_raw, WIRE_DOMAIN_RAW, WAY_STACK)
+ALLOCATOR(stack_mem, WIRE_DOMAIN_MEM, WAY_STACK)
+ALLOCATOR(stack_obj, WIRE_DOMAIN_OBJ, WAY_STACK)
 ALLOCATOR(native_raw, WIRE_DOMAIN_RAW, WAY_NATIVE_STACK)
 ALLOCATOR(native_mem, WIRE_DOMAIN_MEM, WAY_NATIVE_STACK)
 ALLOCATOR(native_obj, WIRE_DOMAIN_OBJ, WAY_NATIVE_STACK)
@@ -304,6 +334,8 @@ static enum way configured_way(void)
 {
 	if (config.native_stacks)
 		return WAY_NATIVE_STACK;
+	if (memory_stack_wanted())
+		return WAY_STACK;
 	return event_blocks_expected() ? WAY_HELD : WAY_PLAIN;
 }
 
@@ -313,10 +345,11 @@ static enum way configured_way(void)
  */
 static void set_domain(int domain)
 {
-	static const struct python_allocator ours[3][3] = {
+	static const struct python_allocator ours[4][3] = {
 	    [WAY_PLAIN] = {FUNCTIONS(raw, raw), FUNCTIONS(mem, mem), FUNCTIONS(obj, obj)},
 	    [WAY_HELD] = {FUNCTIONS(raw, raw), FUNCTIONS(mem, mem), FUNCTIONS(held_obj, obj)},
 	    [WAY_NATIVE_STACK] = {FUNCTIONS(native_raw, raw), FUNCTIONS(native_mem, mem), FUNCTIONS(native_obj, obj)},
+	    [WAY_STACK] = {FUNCTIONS(stack_raw, raw), FUNCTIONS(stack_mem, mem), FUNCTIONS(stack_obj, obj)},
 	};
 	struct python_allocator allocator = ours[configured_way()][domain], present;
 
@@ -339,7 +372,8 @@ bool hooks_memory_on_top(void)
 	struct python_allocator top;
 
 	python.PyMem_GetAllocator(WIRE_DOMAIN_OBJ, &top);
-	return top.malloc == obj_malloc || top.malloc == held_obj_malloc || top.malloc == native_obj_malloc;
+	return top.malloc == obj_malloc || top.malloc == held_obj_malloc || top.malloc == native_obj_malloc ||
+	       top.malloc == stack_obj_malloc;
 }
 
 bool hooks_memory_step_aside(void)

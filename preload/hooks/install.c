@@ -17,6 +17,7 @@
 #include "hooks/hooks_malloc.h"
 #include "hooks/program.h"
 #include "life/life.h"
+#include "life/memory_stack.h"
 #include "ring/clock.h"
 #include "ring/process.h"
 
@@ -47,8 +48,11 @@ static void begin_once(void)
 	native_stacks_begin();
 	if (life_join(WIRE_START_EXEC) < 0)
 		return;
-	calls_known = config.events & ~(unsigned)(EVENT_MEM | EVENT_MALLOC | EVENT_SAMPLE | EVENT_CPU) &&
-		      !python_verify(definitions_forget_code);
+	calls_known = config.events & ~(unsigned)(EVENT_MEM | EVENT_MALLOC | EVENT_SAMPLE | EVENT_CPU);
+	if ((calls_known || memory_stack_wanted()) && python_verify(definitions_forget_code))
+		calls_known = false;
+	else
+		definitions_lines = memory_stack_wanted();
 	calls_possible = calls_known;
 	if (!calls_possible)
 		program_is_not_seen();

@@ -181,7 +181,8 @@ void sampling_begin(void)
 	thread_self.entered = 1; /* reading a frame raises audit events, which come back here */
 	thread_self.nesting++;
 	python_lock();
-	if (life_recording() && sampler_wants_layout() && (sampled_layout_known || sampled_layout_find()))
+	if (life_recording() && sampler_wants_layout() &&
+	    (sampled_layout_known || sampled_layout_find("nothing is sampled")))
 		sampler_publish();
 	python_unlock();
 	thread_self.nesting--;

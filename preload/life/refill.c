@@ -14,6 +14,7 @@
 #include "base/log_line.h"
 #include "definitions/stack.h"
 #include "life/life.h"
+#include "life/memory_stack.h"
 #include "ring/process.h"
 #include "ring/room.h"
 #include "ring/wait.h"
@@ -77,6 +78,8 @@ static void clear_writer(struct writer *writer, struct ring_slot *slot, struct r
 	writer->gap = 0;
 	writer->resync = 0;
 	writer->asked = 0;
+	writer->knows_stack = 0;
+	writer->stack_due = 0;
 	writer->held_end = 0;
 	writer->stack_cut = false;
 	writer->throwing = 0;
@@ -165,6 +168,7 @@ static void close_gap(struct writer *writer)
 	}
 	writer->gap = 0;
 	writer->resync = 1;
+	writer->knows_stack = 0;
 	thread_self.lost_block = NULL;
 }
 
@@ -334,6 +338,7 @@ static bool note_asked(struct writer *writer)
 	if (!__atomic_exchange_n(&writer->asked, 0, __ATOMIC_SEQ_CST))
 		return false;
 	writer->resync = (config.events & (EVENT_CALL | EVENT_C_CALL)) != 0;
+	writer->knows_stack = 0;
 	return true;
 }
 
@@ -386,6 +391,8 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 	}
 	note_asked(writer);
 	close_gap(writer);
+	if (writer->head >= writer->stack_due)
+		writer->knows_stack = 0;
 	put_stack(writer, kind);
 	if (cpu_is_due(writer))
 		writer_put_time(writer, clock_now());
@@ -414,8 +421,10 @@ static struct writer *find_or_begin(unsigned kind)
 	struct writer *writer = thread_self.writer; /* joining may have changed it */
 
 	if (!recording || writer == &writer_ended || is_left_out(kind)) {
-		if (writer->slot)
-			writer->resync = 1; /* calls and returns go unrecorded */
+		if (writer->slot) { /* calls and returns go unrecorded */
+			writer->resync = 1;
+			writer->knows_stack = 0;
+		}
 		return NULL;
 	}
 	if (!writer->slot) {
@@ -470,6 +479,7 @@ void writer_end_thread(void)
 	thread_self.writer = &writer_ended;
 	if (!slot)
 		return;
+	memory_stack_end();
 	recording = life_recording();
 	/* A slot is released while recording is stopped, too; the end of its thread is then not recorded. */
 	if (!recording && atomic_load(&process->status) != PROCESS_STOPPED)

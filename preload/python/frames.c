@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "base/log_line.h"
+#include "python/own_frames.h"
 #include "python/python.h"
 
 /* code.h: CO_GENERATOR; CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_ASYNC_GENERATOR */
@@ -210,4 +211,33 @@ void python_mark_traced(struct thread_state *state)
 		**(int **)(fields + python.layout.state_cframe) = 1;
 	else
 		**(uint8_t **)(fields + python.layout.state_cframe) = 255; /* a mask over opcodes */
+}
+
+/* The index of the first RESUME, see python_unwinds_at_resume(). */
+static bool has_begun(const char *frame, const void *code)
+{
+	const char *instructions = (const char *)code + sampling.code_instructions;
+
+	return own_frames_offset(code, own_frames_instruction(frame, UINTPTR_MAX)) >=
+		   2 * (int64_t) * (const int *)(instructions - 16) ||
+	       frame[python.layout.frame_owner] == PYTHON_FRAME_OWNED_BY_GENERATOR;
+}
+
+const void *own_frames_shown_code(const char *frame)
+{
+	const void *code = python_frame_code(frame);
+
+	return code && (!python_has(PYTHON_OWN_FRAMES) || has_begun(frame, code)) ? code : NULL;
+}
+
+struct object *own_frames_globals(const char *frame)
+{
+	static const void *dict_type;
+	struct object *globals;
+
+	if (python.free_threaded)
+		return NULL;
+	dict_type = dict_type ? dict_type : python_symbol("PyDict_Type");
+	globals = python_field(frame, python.layout.chain_globals);
+	return globals && python_type(globals) == dict_type ? globals : NULL;
 }

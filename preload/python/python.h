@@ -180,7 +180,8 @@ struct python_layout {
 	size_t locals;	       /* f_localsplus of the frame, or of the inner frame */
 	size_t chain_code;     /* the code of an interpreter frame, which is a PyFrameObject until 3.10 ... */
 	size_t chain_back;     /* ... and the frame of its caller */
-	size_t frame_owner;    /* _PyInterpreterFrame.owner, a byte (3.12) */
+	size_t chain_globals;  /* ... and its globals */
+	size_t frame_owner;    /* _PyInterpreterFrame.owner, a byte (from 3.11 on) */
 	size_t state_profile;  /* PyThreadState.c_profilefunc */
 	size_t state_tracing;  /* PyThreadState.use_tracing (until 3.9) */
 	size_t state_cframe;   /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
@@ -406,7 +407,9 @@ enum {
 	PYTHON_INNER_CODE = 32,	       /* _PyInterpreterFrame.f_code (3.11) */
 };
 
-#define PYTHON_FRAME_OWNED_BY_C 3 /* FRAME_OWNED_BY_CSTACK (3.12) */
+/* FRAME_OWNED_BY_GENERATOR, FRAME_OWNED_BY_CSTACK (3.12, 3.13), FRAME_OWNED_BY_INTERPRETER (from 3.14 on) */
+#define PYTHON_FRAME_OWNED_BY_GENERATOR 1
+#define PYTHON_FRAME_OWNED_BY_C 3
 
 /* With the GIL. */
 static inline ssize_t python_references(const void *object)

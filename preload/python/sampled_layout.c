@@ -218,7 +218,7 @@ static const char *find_all(struct object *frame_object, long last)
 	return find_text() ? NULL : "text";
 }
 
-bool sampled_layout_find(void)
+bool sampled_layout_find(const char *else_what)
 {
 	struct object *frame = python.PyEval_GetFrame(), *type, *value, *traceback;
 	const char *unknown;
@@ -233,8 +233,8 @@ bool sampled_layout_find(void)
 		unknown = python_knows_frames() ? find_all(frame, last) : "frames";
 		python.PyErr_Clear();
 		if (unknown)
-			log_line(LOG_ERROR, "Python %s lays out its %s in a way unknown to evprof; nothing is sampled",
-				 python_version(), unknown);
+			log_line(LOG_ERROR, "Python %s lays out its %s in a way unknown to evprof; %s",
+				 python_version(), unknown, else_what);
 		sampled_layout_known = !unknown;
 	}
 	python.PyErr_Restore(type, value, traceback);
@@ -253,4 +253,16 @@ bool sampled_layout_thread_id(const void *thread, uint32_t *tid)
 {
 	return sampled_layout_known && python_peek((const char *)thread + sampling.thread_tid, tid, sizeof(*tid)) &&
 	       *tid;
+}
+
+bool sampled_layout_ascii(const void *text, const char **bytes, size_t *length)
+{
+	const uint32_t compact_ascii = 1 | 1u << 3 | 1u << 4;
+
+	if (!sampled_layout_known || !text ||
+	    (*(const uint32_t *)((const char *)text + sampling.text_state) >> sampling.text_kind & 31) != compact_ascii)
+		return false;
+	*bytes = (const char *)text + sampling.text_ascii_data;
+	*length = (uintptr_t)python_field(text, sampling.size);
+	return true;
 }

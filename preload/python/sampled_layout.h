@@ -3,6 +3,7 @@
 #define PRELOAD_SAMPLED_LAYOUT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "evprof/sampling.h"
@@ -12,12 +13,18 @@ extern bool sampled_layout_known; /* everything in it that a fork does not chang
 
 /*
  * Searches everything that a fork does not change, once. False: too early, no Python function runs. If a field is not
- * found, a line says so, and sampled_layout_known stays false. GIL held.
+ * found, a line says so, with what follows from it, and sampled_layout_known stays false. GIL held.
  */
-bool sampled_layout_find(void);
+bool sampled_layout_find(const char *else_what);
 
 /* Fills in the state of the calling thread, and its interpreter. GIL held. */
 void sampled_layout_of_thread(void);
+
+/*
+ * The characters of a str that are all ASCII, inside of it. False: others, or the layout is not known. No GIL is
+ * needed.
+ */
+bool sampled_layout_ascii(const void *text, const char **bytes, size_t *length);
 
 /* The kernel's id of a live thread of this process. False: it is not known. */
 bool sampled_layout_thread_id(const void *thread, uint32_t *tid);

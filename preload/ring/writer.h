@@ -24,6 +24,7 @@
 #include "ring/ids.h"
 
 struct object;
+struct memory_stack;
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -74,6 +75,7 @@ struct writer {
 	uint8_t resync;	  /* the call stack must be written before the next call or return */
 	uint8_t throwing; /* a generator is being thrown into, see hooks_profile.c and hooks_monitoring.c */
 	uint8_t asked; /* another thread requests the stack, because the memory was exchanged (rejoin.c), for example */
+	uint8_t knows_stack;	 /* the trace has the stack of the thread's last allocation, see memory_stack.h */
 	uint32_t cpu_due;	 /* the low half of the head at which the next CPU time is due */
 	const void *unwinding;	 /* the exception that unwinds the frames, see hooks_monitoring.c */
 	uint64_t stack_due : 63; /* the head at which the stack is due again, see WIRE_OPEN */
@@ -104,7 +106,8 @@ struct thread_self {
 	uint64_t lost_gap;	  /* ... and is the last lost event while the writer's gap equals this */
 	const void *raised_in;	  /* the greenlet in which the program's trace function raised, until that is noticed */
 	const void *hooked_state; /* the PyThreadState that has evprof's profile function */
-	const void *made_state;	  /* until 3.11: a block that may become a PyThreadState, see install_made_state() */
+	struct memory_stack *stack; /* of the last allocation; NULL: none yet (memory_stack.h) */
+	const void *made_state;	    /* until 3.11: a block that may become a PyThreadState, see install_made_state() */
 	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */
 	/* EVPROF_PROGRAM_ONLY, in the thread that started Python (hooks/program.h). */
 	bool outside; /* the program does not run: only events of the process and what it asks for are written */

@@ -10,6 +10,13 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
+/* Readers forget the thread's stack there. */
+static void put_pause(struct writer *writer, uint64_t stopped)
+{
+	writer_put_number(writer, WIRE_PAUSE, stopped);
+	writer->knows_stack = 0;
+}
+
 PUBLIC void evprof_stop(void)
 {
 	struct writer *writer;
@@ -18,7 +25,7 @@ PUBLIC void evprof_stop(void)
 		return;
 	writer = writer_reserve(WIRE_PAUSE);
 	if (writer)
-		writer_put_number(writer, WIRE_PAUSE, 1);
+		put_pause(writer, 1);
 	process_lock(); /* a rejoin changes the status, too */
 	if (atomic_load(&process->status) == PROCESS_JOINED)
 		process_set_status(PROCESS_STOPPED);
@@ -35,7 +42,7 @@ PUBLIC void evprof_start(void)
 		return;
 	writer = writer_reserve(WIRE_PAUSE);
 	if (writer)
-		writer_put_number(writer, WIRE_PAUSE, 0);
+		put_pause(writer, 0);
 }
 
 PUBLIC int evprof_active(void)

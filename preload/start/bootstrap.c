@@ -28,6 +28,7 @@
 #include "hooks/sampled.h"
 #include "join/spawn.h"
 #include "life/life.h"
+#include "life/memory_stack.h"
 #include "life/sampler.h"
 #include "python/python.h"
 #include "ring/clock.h"
@@ -55,14 +56,17 @@ void bootstrap_begin(void)
 	set_hooks();
 	install_in_others();
 	sampling_begin();
+	memory_stack_begin();
 }
 
 static int pending_call(void *data)
 {
 	(void)data;
 	set_hooks();
-	if (!late)
-		sampling_begin();
+	if (late)
+		return 0;
+	sampling_begin();
+	memory_stack_begin();
 	return 0;
 }
 
@@ -119,6 +123,7 @@ static int on_audit(const char *event, struct object *arguments, void *data)
 	if (unlikely(thread_self.hooked_state != python.current_thread_state()))
 		set_hooks();
 	sampling_begin();
+	memory_stack_begin();
 	sampled_names_look();
 	if (event[0] == 'c' && !strcmp(event, "cpython._PySys_ClearAuditHooks"))
 		runtime_ends(data);

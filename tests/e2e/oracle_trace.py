@@ -13,7 +13,7 @@ import zlib
 
 NOBODY = 2**32 - 1
 WORDS = {11: 1, 12: 1, 13: 2, 14: 1, 15: 1, 16: 1, 20: 1, 26: 1, 27: 1, 29: 2, 30: 1}
-BOOKKEEPING = set(range(15, 19)) | set(range(20, 24)) | {0, 31, 52}
+BOOKKEEPING = set(range(15, 19)) | set(range(20, 25)) | {0, 31, 46, 52, 55}
 MARK, SPAN_BEGIN, SPAN_END, COUNTER, ARGUMENT = 39, 43, 44, 45, 52
 
 
@@ -99,7 +99,8 @@ class Trace:
             need(size == (40 + sum(lengths) + 7) // 8 * 8, "size of a definition")
             strings, place = [], at + 40
             for length in lengths:
-                strings.append(payload[place:place + length].decode("utf-8", "surrogatepass"))
+                strings.append(payload[place:place + length] if kind == 10 else
+                               payload[place:place + length].decode("utf-8", "surrogatepass"))
                 place += length
             if kind == 1:
                 self.codes[process, number] = strings[0].rsplit("/", 1)[-1] + ":" + strings[1]

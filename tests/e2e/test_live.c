@@ -68,6 +68,26 @@ SCENARIO_SOME(live, ends_of_programs, SUPPORTED)
 	}
 }
 
+/*
+ * Where calls are not recorded, allocations have stacks of their own, with lines: recursion, callers that take turns,
+ * generators, coroutines, exceptions, threads, code that dies, a thousand frames.
+ */
+SCENARIO(live, stacks_of_their_own, 6)
+{
+	struct outcome *outcome, *judged;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .how = JOB_BARE, .timeout_s = 120,
+		      .args = {"@alive_by_stack.py", "%B/libevprof.so", "60"}, .env = {"EVPROF_EVENTS=mem"});
+	expect(outcome, outcome->status == 0, "the program ends");
+	keep(outcome, "oracle.json", outcome);
+	keep(outcome, "live.txt", tool("export", "-f", "folded", "--weight", "live", outcome->trace, "-o", "-"));
+	judged = run(.python = python_any(), .how = JOB_BARE,
+		     .args = {"@judge_alive.py", text("%s/oracle.json", outcome->directory),
+			      text("%s/live.txt", outcome->directory), text("%lld", first_pid(outcome)), "60"});
+	expect(judged, judged->status == 0 && atoi(judged->out) > 150, "each stack holds what tracemalloc says");
+}
+
 /* ---- go tool pprof ---- */
 
 /* What it says is the sum of the samples of that type and function, in bytes or blocks; 0 where it does not name it. */

@@ -481,6 +481,42 @@ Test(cut, what_runs_is_a_recorded_stack)
 		  ran.out);
 }
 
+/* An allocation of that many bytes, at the instruction at which its stack stands. */
+static void allocate(uint32_t bytes)
+{
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x10000 * (uint64_t)bytes, bytes, 0, 10);
+}
+
+static void expect_bytes(const char *words, const char *folded)
+{
+	cr_assert_eq(cut(words), 0, "%s: %s", words, ran.err);
+	tools_verb_done(&ran);
+	ran = tools_verb_run(cmd_export, "-f folded TRACE -o - --weight bytes", piece, NULL);
+	cr_expect_str_eq(ran.out, folded, "%s: %s", words, ran.out);
+}
+
+#define THREAD_11 "a (10);thread (11);"
+
+/* Where calls are not recorded, allocations have stacks of their own, with lines. */
+Test(cut, stacks_of_allocations)
+{
+	const uint64_t both[] = {wire_place(A, wire_instruction(4)), wire_place(B, wire_instruction(0))};
+	const uint64_t third[] = {wire_place(C, 0)};
+
+	fixture_define(fixture, process, WIRE_DEFINE_LINES, A, 0, "\x04\x01", "\x04\x01", "", "");
+	fixture_define(fixture, process, WIRE_DEFINE_LINES, B, 0, "\x04\x01", "\x04\x01", "", "");
+	fixture_extended(fixture, thread, WIRE_STACK_CHANGE, 0, both, 2, 0);
+	allocate(1);
+	event(WIRE_AT_INSTRUCTION, wire_instruction(8), 0);
+	allocate(2);
+	allocate(4);
+	fixture_extended(fixture, thread, WIRE_STACK_CHANGE, 1, third, 1, 0);
+	allocate(8);
+	save();
+	expect_bytes("--to 25", THREAD_11 "a (a.py:2);b (b.py:2) 1\n" THREAD_11 "a (a.py:2);b (b.py:4) 2\n");
+	expect_bytes("--from 25", THREAD_11 "a (a.py:2);b (b.py:4) 4\n" THREAD_11 "a (a.py:2);c (c.py:3) 8\n");
+}
+
 /* A thread that waits all the time is in the piece; one that has ended or not begun is not. */
 Test(cut, who_is_in_it)
 {

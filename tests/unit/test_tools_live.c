@@ -315,6 +315,104 @@ Test(live, native_functions_stand_on_top)
 	expect_folded("peak", M " 4\n" M ";outer (lib.so) 300\n");
 }
 
+/* ---- stacks of their own, where calls are not recorded ---- */
+
+static void change(uint32_t stay, uint64_t first, uint64_t second)
+{
+	const uint64_t places[] = {first, second};
+
+	fixture_extended(fixture, thread, WIRE_STACK_CHANGE, stay, places, !!first + !!second, 0);
+}
+
+/* Of a function whose instructions have lines: four bytes of the first line, four of the next one, and the rest. */
+static uint64_t place(uint32_t code, int64_t offset)
+{
+	return wire_place(code, wire_instruction(offset));
+}
+
+static void stands_at(int64_t offset)
+{
+	on(thread, WIRE_AT_INSTRUCTION, wire_instruction(offset), 0);
+}
+
+static void have_lines(void)
+{
+	static const uint32_t codes[] = {MAIN, F, G};
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
+		fixture_define(fixture, process, WIRE_DEFINE_LINES, codes[i], 0, "\x04\x01", "\x04\x01", "", "");
+}
+
+#define M2 P ";main (app.py:2)"
+
+Test(live, stacks_of_their_own_have_lines)
+{
+	have_lines();
+	change(0, place(MAIN, 0), 0);
+	made(thread, 0x100, 10);
+	stands_at(4);
+	made(thread, 0x200, 20);
+	change(1, place(F, -2), 0); /* before its first instruction */
+	made(thread, 0x300, 100);
+	stands_at(9);
+	made(thread, 0x400, 200);
+	stands_at(4);
+	made(thread, 0x500, 400);
+	change(2, place(F, 4), place(G, 100));
+	made(thread, 0x600, 1000);
+	change(2, 0, 0);
+	made(thread, 0x700, 800);
+	change(1, place(G, 0), 0);
+	made(thread, 0x800, 2000);
+	change(0, wire_place(F, 0), 0); /* its instruction is not known */
+	made(thread, 0x900, 5);
+	change(0, 0, 0);
+	made(thread, 0xa00, 3);
+	freed(thread, 0x200);
+	expect_folded("live", P " 3\n" M " 10\n" M2 ";f (app.py:7) 100\n" M2 ";f (app.py:9) 200\n" M2
+				";f (app.py:8) 1200\n" M2 ";f (app.py:8);f (app.py:8);g (app.py:11) 1000\n" M2
+				";g (app.py:9) 2000\n" P ";f (app.py:7) 5\n");
+	expect_folded("allocations", P " 1\n" M " 1\n" M2 " 1\n" M2 ";f (app.py:7) 1\n" M2 ";f (app.py:9) 1\n" M2
+				       ";f (app.py:8) 2\n" M2 ";f (app.py:8);f (app.py:8);g (app.py:11) 1\n" M2
+				       ";g (app.py:9) 1\n" P ";f (app.py:7) 1\n");
+	expect_folded("time", "");
+}
+
+/* A hidden function is part of its caller, and counts among the frames that stay. */
+Test(live, stacks_of_their_own_with_a_hidden_function)
+{
+	change(0, place(MAIN, 0), place(F, 0));
+	made(thread, 0x100, 10);
+	stands_at(8);
+	made(thread, 0x200, 20);
+	change(2, place(G, 0), 0);
+	made(thread, 0x300, 40);
+	change(1, place(G, 0), place(F, 0));
+	made(thread, 0x400, 80);
+	change(1, 0, 0);
+	made(thread, 0x500, 160);
+	expect_folded("live --exclude f", M " 190\n" M ";g (app.py:9) 120\n");
+}
+
+/* Who begins in the middle finds the last whole stack. More frames stay than a hostile trace has. */
+Test(live, stacks_of_their_own_from_the_middle)
+{
+	change(0, place(MAIN, 0), place(F, 0));
+	made(thread, 0x100, 10);
+	fixture_flush(fixture, thread);
+	change(1, place(G, 0), 0);
+	made(thread, 0x200, 20);
+	fixture_flush(fixture, thread);
+	on(thread, WIRE_MARK, 0, 1000000);
+	made(thread, 0x300, 40);
+	change(2, place(F, 0), 0);
+	made(thread, 0x400, 80);
+	change(100, place(G, 0), 0);
+	made(thread, 0x500, 160);
+	expect_folded("live --from 0.5ms", M ";g (app.py:9) 40\n" M ";g (app.py:9);f (app.py:7) 80\n" M
+					     ";g (app.py:9);f (app.py:7);g (app.py:9) 160\n");
+}
+
 /* What was freed meanwhile looks alive until its address comes again; one line says so. */
 Test(live, after_a_gap)
 {

@@ -149,7 +149,7 @@ static uint32_t find_python(struct live *live, struct call_walk *walk)
 		known--;
 	number = known ? (uint32_t)walk->frames[known - 1].user : stacks_find(&live->stacks, 0, walk->thread->number);
 	for (; number && known < walk->shown; known++) {
-		uint32_t function = stack_functions_find(live->functions, walk, walk->frames[known].key);
+		uint32_t function = stack_functions_of(live->functions, walk, &walk->frames[known]);
 
 		number = function == UINT32_MAX ? 0 : stacks_find(&live->stacks, number, function);
 		walk->frames[known].user = number;
@@ -368,6 +368,8 @@ static void live_other(void *owner, struct call_walk *walk, uint32_t head, const
 	int error = 0;
 
 	live->missing |= kind == WIRE_GAP || kind == WIRE_PAUSE;
+	if (kind == WIRE_AT_INSTRUCTION)
+		walk->frames[walk->shown - 1].user = 0;
 	if (kind == WIRE_MARK && live->marks)
 		error = take_mark(live, walk, head, extra);
 	else if (!block && !mapping)
@@ -432,7 +434,7 @@ static int find_end(const struct call_walk *walk, int64_t *ns)
 static int live_read(struct live *live, const struct call_walk *walk, const struct filter *filter,
 		     struct stack_functions *functions, struct progress *progress)
 {
-	static const struct call_visitor visitor = {.other = live_other};
+	static const struct call_visitor visitor = {.other = live_other, .lines = true};
 	int error = reserve_sums(live);
 
 	live->functions = functions;

@@ -47,7 +47,7 @@ static int count_process_end(void *owner, struct call_walk *walk)
 static void count_push(void *owner, struct call_walk *walk, struct walk_frame *frame)
 {
 	struct counting *counting = owner;
-	uint32_t function = stack_functions_find(counting->functions, walk, frame->key);
+	uint32_t function = stack_functions_of(counting->functions, walk, frame);
 	uint32_t number = 0;
 
 	if (function == UINT32_MAX)
@@ -81,6 +81,18 @@ static void count_line(struct counting *counting, struct call_walk *walk, uint32
 	counting->stacks.at[now].calls++;
 	counting->line_stack = now;
 	counting->line_ns = walk->now_ns;
+}
+
+/* The top of the shown stack stands at another line at the next allocation. */
+static void count_instruction(struct counting *counting, struct call_walk *walk)
+{
+	struct walk_frame *frame = &walk->frames[walk->shown - 1];
+	uint32_t function = stack_functions_of(counting->functions, walk, frame);
+
+	if (function == UINT32_MAX)
+		walk_fail(walk, -ENOMEM);
+	else
+		stacks_push(&counting->stacks, walk, frame, function);
 }
 
 static void count_pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
@@ -131,6 +143,8 @@ static void count_other(void *owner, struct call_walk *walk, uint32_t head, cons
 	unsigned kind = wire_head_kind(head);
 	uint32_t number = stack_functions_at_line(counting->functions, walk, head);
 
+	if (kind == WIRE_AT_INSTRUCTION)
+		count_instruction(counting, walk);
 	if (number != UINT32_MAX)
 		count_line(counting, walk, number);
 	if (!counting->visitor->allocations || !wire_is_memory(kind) || kind == WIRE_FREE ||
@@ -171,6 +185,7 @@ int stacks_visit(struct trace *trace, const struct filter *filter, struct progre
 					     .push = count_push,
 					     .pop = count_pop,
 					     .other = count_other,
+					     .lines = true,
 					     .no_events = visitor->only_live};
 	struct counting counting = {.functions = functions, .visitor = visitor, .owner = owner, .progress = progress};
 	int error = walk_trace(trace, filter, progress, &counter, &counting);

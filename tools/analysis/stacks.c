@@ -98,6 +98,7 @@ int stack_functions_process(struct stack_functions *functions, const struct call
 	free(functions->native_frames);
 	functions->native_frames = NULL;
 	functions->pool_count = 0;
+	u64_map_done(&functions->at_lines);
 	functions->has_native_stacks = trace_process_has_native_stacks(walk->process);
 	functions->sampled = trace_process_sample_rate(walk->process) > 0;
 	functions->numbers = calloc(walk_keys(walk), sizeof(*functions->numbers));
@@ -198,6 +199,27 @@ uint32_t stack_functions_at_line(struct stack_functions *functions, struct call_
 	return number;
 }
 
+uint32_t stack_functions_of(struct stack_functions *functions, const struct call_walk *walk,
+			    const struct walk_frame *frame)
+{
+	uint32_t number, line;
+	uint64_t *known;
+
+	if (!frame->instruction)
+		return stack_functions_find(functions, walk, frame->key);
+	known = u64_map_make(&functions->at_lines, (uint64_t)frame->instruction << 32 | frame->key);
+	if (!known)
+		return UINT32_MAX;
+	if (*known)
+		return (uint32_t)*known - 1;
+	number = stack_functions_find(functions, walk, frame->key);
+	line = walk_line(walk, frame);
+	if (line && number != UINT32_MAX)
+		number = stack_functions_find_line(functions, number, line);
+	*known = (uint64_t)number + 1;
+	return number;
+}
+
 static bool add_to_pool(struct stack_functions *functions, uint32_t number)
 {
 	if (grow_by_one(&functions->pool, &functions->pool_allocated, functions->pool_count, sizeof(*functions->pool)))
@@ -254,6 +276,7 @@ void stack_functions_done(struct stack_functions *functions)
 	free(functions->numbers);
 	free(functions->native_frames);
 	free(functions->pool);
+	u64_map_done(&functions->at_lines);
 	labels_done(&functions->labels);
 	memset(functions, 0, sizeof(*functions));
 }

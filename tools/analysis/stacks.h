@@ -84,6 +84,7 @@ struct stack_functions {
 	size_t allocated;
 	struct labels labels;
 	uint32_t *numbers;			/* number + 1 by key of the current process */
+	struct u64_map at_lines;		/* instruction << 32 | key, of the current process: number + 1 */
 	struct native_functions *native_frames; /* of the current process, by frame; NULL: no native stack so far */
 	uint32_t *pool;
 	size_t pool_count;
@@ -107,6 +108,12 @@ uint32_t stack_functions_find(struct stack_functions *functions, const struct ca
 uint32_t stack_functions_find_line(struct stack_functions *functions, uint32_t function, uint32_t line);
 /* The number of something that is no function, by its kind ("~task") and name. UINT32_MAX if memory ran out. */
 uint32_t stack_functions_find_name(struct stack_functions *functions, const char *kind, const char *name);
+/*
+ * The number of a frame's function: at the line at which it stands, where allocations have that. UINT32_MAX if memory
+ * ran out.
+ */
+uint32_t stack_functions_of(struct stack_functions *functions, const struct call_walk *walk,
+			    const struct walk_frame *frame);
 /* The functions of one frame of a native stack, outermost first. NULL if memory ran out. */
 const struct native_functions *stack_functions_of_frame(struct stack_functions *functions,
 							const struct trace_process *process, uint32_t frame);

@@ -80,19 +80,34 @@ void ids_define(struct ids *ids, unsigned type, uint32_t id, unsigned flags, str
 }
 
 /* A record larger than any that a recorder writes is damage, and its name not known. */
+static const struct wire_definition *valid(const struct wire_definition *definition)
+{
+	return definition && definition->size_bytes <= WIRE_DEFINITION_MAX_BYTES + 8 ? definition : NULL;
+}
+
+static struct wire_definition *add_copy(struct ids *ids, const struct wire_definition *definition)
+{
+	struct wire_definition *copy = (struct wire_definition *)(void *)room_for(ids, definition->size_bytes);
+
+	if (copy)
+		memcpy(copy, definition, definition->size_bytes);
+	return copy;
+}
+
 static uint32_t define(struct ids *ids, enum ids_kind kind, uint32_t id)
 {
-	const struct wire_definition *definition = trace_name(names_of(ids->process, kind), id);
-	struct wire_definition *copy;
+	const struct wire_definition *definition = valid(trace_name(names_of(ids->process, kind), id)), *lines = NULL;
+	struct wire_definition *copy = definition ? add_copy(ids, definition) : NULL;
 
-	if (!definition || definition->size_bytes > WIRE_DEFINITION_MAX_BYTES + 8)
-		return 0;
-	copy = (struct wire_definition *)(void *)room_for(ids, definition->size_bytes);
 	if (!copy)
 		return 0;
-	memcpy(copy, definition, definition->size_bytes);
 	copy->id = ids->ids[kind][id] = ++ids->counts[kind];
-	return copy->id;
+	if (kind == IDS_CODE)
+		lines = valid(trace_name(&ids->process->lines, id));
+	copy = lines ? add_copy(ids, lines) : NULL;
+	if (copy)
+		copy->id = ids->ids[kind][id];
+	return ids->ids[kind][id];
 }
 
 uint32_t ids_of(struct ids *ids, enum ids_kind kind, uint32_t id)
@@ -120,6 +135,13 @@ static uint32_t rewrite_rare(struct ids *ids, uint32_t head, const uint64_t **ex
 {
 	unsigned kind = wire_head_kind(head), count = wire_extra_words(head);
 
+	if (kind == WIRE_STACK_CHANGE) {
+		for (unsigned i = 0; i < count; i++)
+			words[i] = wire_place(ids_of(ids, IDS_CODE, wire_place_code((*extra)[i])),
+					      wire_place_instruction((*extra)[i]));
+		*extra = words;
+		return head;
+	}
 	if (kind == WIRE_TASK) {
 		uint32_t name = wire_task_name(**extra) ? mark_of(ids, wire_task_name(**extra)) : 0;
 

@@ -171,12 +171,34 @@ static void put_event(struct copy *copy, const struct event *event)
 		copy->describing = false;
 }
 
+/* The stack of the allocations, where they have one of their own. */
+static void put_own_stack(struct copy *copy)
+{
+	const struct replay *replay = copy->replay;
+	uint32_t value = replay->base_unknown ? WIRE_CHANGE_CUT : 0, i = 0;
+	uint64_t words[WIRE_EXTRA_MAX];
+
+	do {
+		unsigned count = 0;
+
+		for (; i < replay->depth && count < WIRE_EXTRA_MAX; i++)
+			words[count++] = wire_place(ids_of(&copy->cut->file->ids, IDS_CODE, replay->frames[i].key / 2),
+						    replay->frames[i].instruction);
+		put_at(copy, copy->buffer.last, wire_extended(WIRE_STACK_CHANGE, count, value), words);
+		value = i;
+	} while (i < replay->depth && i <= WIRE_CHANGE_STAY_MAX);
+}
+
 /* The Python functions on the stack, with their lines. C functions have no place in a recorded stack. */
 static void put_stack(struct copy *copy)
 {
 	const struct replay *replay = copy->replay;
 	uint32_t count = 0;
 
+	if (replay->has_own_stack) {
+		put_own_stack(copy);
+		return;
+	}
 	for (uint32_t i = 0; i < replay->depth; i++)
 		count += !(replay->frames[i].key & 1);
 	put_at(copy, copy->buffer.last, wire_head(WIRE_STACK, count | (replay->base_unknown ? WIRE_STACK_CUT : 0)),

@@ -142,7 +142,8 @@ static inline __attribute__((always_inline)) void walk_push(void *owner, struct 
 	if (__builtin_expect(walk->depth == walk->allocated, 0) && !grow_frames(walk))
 		return;
 	frame = &walk->frames[walk->depth++];
-	*frame = (struct walk_frame){.key = replayed->key, .kind = replayed->kind, .start_ns = now};
+	*frame = (struct walk_frame){
+	    .key = replayed->key, .kind = replayed->kind, .start_ns = now, .instruction = replayed->instruction};
 	if (__builtin_expect(walk->step != 0, 0))
 		take_step(walk, frame);
 	if (walk->depth > walk->shown_at_once)
@@ -164,6 +165,10 @@ static inline __attribute__((always_inline)) void walk_pop(void *owner, struct r
 	if (!walk->depth)
 		return; /* walk_push() found no memory for it */
 	frame = &walk->frames[walk->depth - 1];
+	if (__builtin_expect(replay->has_own_stack, 0)) {
+		frame->start_ns = now;
+		frame->inner_ns = 0;
+	}
 	total = (uint64_t)(now - frame->start_ns);
 	if (__builtin_expect(walk->depth > walk->shown, 0) && total >= walk->filter->min_duration_ns &&
 	    !too_deep(walk, walk->depth - 1))
@@ -185,6 +190,13 @@ static int walk_other(void *owner, struct replay *replay, uint32_t head, const u
 	struct call_walk *walk = owner;
 
 	shown_ns(walk, replay->now);
+	if (wire_head_kind(head) == WIRE_AT_INSTRUCTION) {
+		if (walk->depth)
+			walk->frames[walk->depth - 1].instruction = wire_head_arg(head);
+		if (walk->visitor->lines && walk_top_runs(walk))
+			walk->visitor->other(walk->owner, walk, head, extra);
+		return 0;
+	}
 	if (wire_head_kind(head) == WIRE_AT_LINE) {
 		if (walk->visitor->lines)
 			walk->visitor->other(walk->owner, walk, head, extra);

@@ -30,11 +30,12 @@
 
 /* One call on the shown stack; frame[-1] is its caller. */
 struct walk_frame {
-	uint32_t key;	   /* replay.h: 2 * code id, or 2 * C function id + 1 */
-	uint32_t kind;	   /* WIRE_CALL, RESUME, THROW, C_CALL or FRAME */
-	int64_t start_ns;  /* since the start of the trace */
-	uint64_t inner_ns; /* time in shown callees, so far */
-	uint64_t user;	   /* for the visitor; 0 at the push */
+	uint32_t key;	      /* replay.h: 2 * code id, or 2 * C function id + 1 */
+	uint32_t kind;	      /* WIRE_CALL, RESUME, THROW, C_CALL or FRAME */
+	int64_t start_ns;     /* since the start of the trace */
+	uint64_t inner_ns;    /* time in shown callees, so far */
+	uint64_t user;	      /* for the visitor; 0 at the push */
+	uint32_t instruction; /* where it stands (wire_instruction()), where allocations have it; 0: not known */
 	/*
 	 * Not 0: the call is a step of this task; numbers count from 1 within the thread. The first step of a task is a
 	 * WIRE_CALL.
@@ -82,7 +83,7 @@ struct call_visitor {
 	void (*pop)(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how);
 	/* Any other event of the program except WIRE_TASK, and gaps and WIRE_ARGUMENT, at now_ns. */
 	void (*other)(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra);
-	bool lines;	/* other() is also called with WIRE_AT_LINE */
+	bool lines;	/* other() is also called with WIRE_AT_LINE, and WIRE_AT_INSTRUCTION of the top shown frame */
 	bool no_events; /* processes and threads are reported, and no events are read */
 };
 
@@ -117,6 +118,12 @@ static inline bool walk_top_runs(const struct call_walk *walk)
 static inline const struct wire_definition *walk_definition(const struct call_walk *walk, uint32_t key)
 {
 	return trace_name(key & 1 ? &walk->process->functions : &walk->process->codes, key / 2);
+}
+
+/* The line at which a frame stands, where allocations have it; 0: not known. */
+static inline uint32_t walk_line(const struct call_walk *walk, const struct walk_frame *frame)
+{
+	return frame->instruction ? trace_line(walk->process, frame->key / 2, frame->instruction) : 0;
 }
 
 /* The label of a task: "task NAME (function) #2", or "task function #2" if it has no name. NULL: no memory. */

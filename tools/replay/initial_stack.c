@@ -39,7 +39,8 @@ static bool note_end(struct initial_stack *initial, uint32_t key)
 static int read_ends(struct initial_stack *initial, struct replay_cursor *cursor)
 {
 	const uint64_t unknown = UINT64_C(1) << WIRE_GAP | UINT64_C(1) << WIRE_STACK | UINT64_C(1) << WIRE_PAUSE |
-				 UINT64_C(1) << WIRE_THREAD_END | UINT64_C(1) << WIRE_SWITCH;
+				 UINT64_C(1) << WIRE_THREAD_END | UINT64_C(1) << WIRE_SWITCH |
+				 UINT64_C(1) << WIRE_STACK_CHANGE;
 	const struct replay *replay = initial->replay;
 
 	while (cursor->at < cursor->events->count && !initial->over) {
@@ -122,6 +123,12 @@ static int read_running(struct initial_stack *initial, const struct trace_events
 	return error;
 }
 
+/* Whether a WIRE_STACK_CHANGE has the whole stack. */
+static bool is_whole(uint32_t head)
+{
+	return !(head >> WIRE_VALUE_SHIFT & WIRE_CHANGE_STAY_MAX);
+}
+
 /*
  * Whether a chunk records the stack, or makes everything before it irrelevant (a gap). Sets opening and open_at if
  * WIRE_OPEN events record it.
@@ -139,7 +146,7 @@ static bool has_known_stack(struct initial_stack *initial, const struct trace_ev
 		if (kind == WIRE_OPEN && !in_open) {
 			initial->opening = found = true;
 			initial->open_at = i;
-		} else if (ends >> kind & 1) {
+		} else if (ends >> kind & 1 || (kind == WIRE_STACK_CHANGE && is_whole(events->heads[i]))) {
 			initial->opening = false;
 			found = true;
 		}

@@ -67,7 +67,9 @@ static inline void ending_pop(void *owner, struct replay *replay, struct replay_
 {
 	struct ending *ending = owner;
 
-	if (!replay->depth && (how == WIRE_RETURN || how == WIRE_UNWIND) && looks_like_program(ending, frame->key))
+	bool ended = how == WIRE_RETURN || how == WIRE_UNWIND || replay->has_own_stack;
+
+	if (ended && !replay->depth && looks_like_program(ending, frame->key))
 		ending->ticks = replay->now;
 }
 

@@ -157,8 +157,50 @@ void replay_switch(struct replay *replay, const uint64_t *extra, const struct re
 	restore_stack(replay, target, sink, owner);
 }
 
+static bool add_own(struct replay *replay, uint32_t key)
+{
+	int error =
+	    grow_by_one(&replay->own_stack, &replay->own_allocated, replay->own_depth, sizeof(*replay->own_stack));
+
+	replay->out_of_memory |= error != 0;
+	if (!error)
+		replay->own_stack[replay->own_depth++] = key;
+	return !error;
+}
+
+void replay_change_stack(struct replay *replay, uint32_t head, const uint64_t *extra, const struct replay_sink *sink,
+			 void *owner)
+{
+	uint32_t value = head >> WIRE_VALUE_SHIFT, stay = value & WIRE_CHANGE_STAY_MAX;
+
+	replay->has_own_stack = true;
+	replay->c_functions_unknown = true;
+	if (!stay) {
+		replay_pop_all(replay, sink, owner);
+		replay->base_unknown = value & WIRE_CHANGE_CUT;
+	}
+	while (replay->own_depth > stay)
+		if (replay_hides(replay, replay->own_stack[--replay->own_depth]))
+			replay_note_hidden(replay, false);
+		else if (replay->depth)
+			replay_pop(replay, WIRE_NONE, sink, owner);
+	for (unsigned i = 0; i < wire_extra_words(head) && replay->own_depth < REPLAY_DEPTH_MAX; i++) {
+		uint32_t id = wire_place_code(extra[i]), key = id < replay->codes ? id * 2 : 0;
+
+		if (!add_own(replay, key))
+			return;
+		if (replay_hides(replay, key))
+			replay_note_hidden(replay, true);
+		else
+			replay_push_at(
+			    replay, (struct replay_place){.key = key, .instruction = wire_place_instruction(extra[i])},
+			    WIRE_FRAME, sink, owner);
+	}
+}
+
 void replay_done(struct replay *replay)
 {
+	free(replay->own_stack);
 	free_stacks(replay);
 	u64_map_done(&replay->numbers);
 	free(replay->frames);
@@ -178,6 +220,8 @@ void replay_begin_thread(struct replay *replay)
 	replay->base_unknown = replay->begins_inside;
 	replay->c_functions_unknown = false;
 	replay->native_frame = 0;
+	replay->own_depth = 0;
+	replay->has_own_stack = false;
 }
 
 void replay_forget(struct replay *replay)

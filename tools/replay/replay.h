@@ -8,6 +8,7 @@
  *   return, yield, unwind                  pop
  *   c_return, c_exception                  pop
  *   stack, frame                           replace the stack
+ *   stack_change                           replace the inner frames, which have no times
  *   gap, pause, thread_end                 empty the stack, forget the saved stacks
  *   switch                                 save the stack, restore that of the other greenlet
  *
@@ -36,7 +37,8 @@
 /* A frame of a stack that is not running: saved at a switch, or found at the beginning of a time range. */
 struct replay_place {
 	uint32_t key;
-	uint32_t line; /* its current line; 0: not known */
+	uint32_t line;	      /* its current line; 0: not known */
+	uint32_t instruction; /* wire_instruction() where only that is recorded; 0: not known */
 };
 
 struct replay_frame {
@@ -44,9 +46,10 @@ struct replay_frame {
 	uint32_t kind : 8;    /* of the event that pushed it; WIRE_FRAME: restored, or from a stack snapshot */
 	uint32_t hidden : 24; /* number of hidden functions between it and the next frame */
 	uint64_t start;
-	uint64_t inner; /* for the owner: ticks spent in callees */
-	uint64_t owner; /* for the owner */
-	uint32_t line;	/* its current line, where lines are recorded; 0: not known */
+	uint64_t inner;	      /* for the owner: ticks spent in callees */
+	uint64_t owner;	      /* for the owner */
+	uint32_t line;	      /* its current line, where lines are recorded; 0: not known */
+	uint32_t instruction; /* wire_instruction(), where allocations have it; 0: not known */
 };
 
 struct replay {
@@ -66,8 +69,13 @@ struct replay {
 	struct u64_map stacks;	  /* saved stacks: address to struct replay_stack */
 	bool has_stacks;	  /* a switch was seen, and the thread has not ended since */
 	bool stacks_lost;	  /* a greenlet without a saved stack is unknown, not new */
-	uint32_t native_frame;	  /* innermost native frame of the next allocation; 0: not recorded */
-	uint32_t hidden_base;	  /* number of hidden functions below all frames */
+	/* The stack of WIRE_STACK_CHANGE, with hidden functions: keys, outermost first. */
+	uint32_t *own_stack;
+	uint32_t own_depth;
+	size_t own_allocated;
+	bool has_own_stack;    /* the thread has such a stack: times of frames mean nothing and count as 0 */
+	uint32_t native_frame; /* innermost native frame of the next allocation; 0: not recorded */
+	uint32_t hidden_base;  /* number of hidden functions below all frames */
 	uint64_t now;
 	uint64_t unmatched;
 	uint64_t left_open;	  /* frames on the stack when their thread ended */
@@ -88,9 +96,9 @@ struct replay_sink {
 	void (*push)(void *owner, struct replay *replay, struct replay_frame *frame);
 	void (*pop)(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how);
 	/*
-	 * All other events: those of the program, gaps, WIRE_AT_LINE and WIRE_ARGUMENT. Other bookkeeping is not
-	 * reported, nor are spans and counters without their words. A result other than 0 makes replay_run() return
-	 * after the event.
+	 * All other events: those of the program, gaps, WIRE_AT_LINE, WIRE_AT_INSTRUCTION of the innermost frame, and
+	 * WIRE_ARGUMENT. Other bookkeeping is not reported, nor are spans and counters without their words. A result
+	 * other than 0 makes replay_run() return after the event.
 	 */
 	int (*other)(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra);
 };
@@ -130,6 +138,9 @@ void replay_end_greenlets(struct replay *replay);
 void replay_forget_stacks(struct replay *replay);
 /* Takes a WIRE_SWITCH with its extra words. */
 void replay_switch(struct replay *replay, const uint64_t *extra, const struct replay_sink *sink, void *owner);
+/* Takes a WIRE_STACK_CHANGE. */
+void replay_change_stack(struct replay *replay, uint32_t head, const uint64_t *extra, const struct replay_sink *sink,
+			 void *owner);
 /* Makes room for one more frame. False: the stack is too deep, or memory ran out. */
 bool replay_grow(struct replay *replay);
 
@@ -171,6 +182,7 @@ static inline void replay_push_at(struct replay *replay, struct replay_place pla
 	frame->start = replay->now;
 	frame->inner = 0;
 	frame->line = place.line;
+	frame->instruction = place.instruction;
 	replay->open[place.key]++;
 	if (sink->push)
 		sink->push(owner, replay, frame);
@@ -184,7 +196,7 @@ static inline void replay_push(struct replay *replay, uint32_t key, unsigned kin
 
 static inline struct replay_place replay_place_of(const struct replay_frame *frame)
 {
-	return (struct replay_place){.key = frame->key, .line = frame->line};
+	return (struct replay_place){.key = frame->key, .line = frame->line, .instruction = frame->instruction};
 }
 
 /* Sets the current line of the innermost frame. Lines of hidden functions are dropped. */
@@ -192,6 +204,15 @@ static inline void replay_set_line(struct replay *replay, uint32_t line)
 {
 	if (replay->depth && !replay->frames[replay->depth - 1].hidden)
 		replay->frames[replay->depth - 1].line = line;
+}
+
+/* Sets where the innermost frame stands. False: it is a hidden one. */
+static inline bool replay_set_instruction(struct replay *replay, uint32_t instruction)
+{
+	if (!replay->depth || replay->frames[replay->depth - 1].hidden)
+		return false;
+	replay->frames[replay->depth - 1].instruction = instruction;
+	return true;
 }
 
 /* Counts a call or an end of a hidden function. */
@@ -217,6 +238,10 @@ static inline void replay_pop(struct replay *replay, unsigned how, const struct 
 
 	invariant(replay->depth < replay->allocated && replay->open[frame->key]);
 	replay->open[frame->key]--;
+	if (__builtin_expect(replay->has_own_stack, 0)) {
+		frame->start = replay->now;
+		frame->inner = 0;
+	}
 	if (sink->pop)
 		sink->pop(owner, replay, frame, how);
 }
@@ -226,6 +251,7 @@ static inline void replay_pop_all(struct replay *replay, const struct replay_sin
 	while (replay->depth)
 		replay_pop(replay, WIRE_NONE, sink, owner);
 	replay->hidden_base = 0;
+	replay->own_depth = 0;
 }
 
 /* After the last event of a thread. */
@@ -314,6 +340,13 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 	case WIRE_FRAME:
 		replay_push_frame(replay, head, sink, owner);
 		return 0;
+	case WIRE_STACK_CHANGE:
+		replay_change_stack(replay, head, extra, sink, owner);
+		return 0;
+	case WIRE_AT_INSTRUCTION:
+		if (!replay_set_instruction(replay, wire_head_arg(head)))
+			return 0;
+		break;
 	case WIRE_SWITCH:
 		replay_switch(replay, extra, sink, owner);
 		break;

@@ -235,6 +235,7 @@ static void process_free(struct trace_process *process)
 	free(process->types.at);
 	free(process->marks.at);
 	free(process->native_frames.at);
+	free(process->lines.at);
 	free(process->modules.at);
 	free(process->module_since);
 	free(process->symbols.at);

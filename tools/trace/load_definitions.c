@@ -120,7 +120,8 @@ static int load_definition(struct trace *trace, struct trace_process *process, c
 	struct trace_names *const names[] = {
 	    [WIRE_DEFINE_CODE] = &process->codes,     [WIRE_DEFINE_C_FUNCTION] = &process->functions,
 	    [WIRE_DEFINE_TYPE] = &process->types,     [WIRE_DEFINE_MARK] = &process->marks,
-	    [WIRE_DEFINE_MODULE] = &process->modules, [WIRE_DEFINE_NATIVE_FRAME] = &process->native_frames};
+	    [WIRE_DEFINE_MODULE] = &process->modules, [WIRE_DEFINE_NATIVE_FRAME] = &process->native_frames,
+	    [WIRE_DEFINE_LINES] = &process->lines};
 	unsigned type = definition->type;
 	int error = 0; /* a type of a later version is ignored */
 

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "file/line_table.h"
+
 struct text trace_string(const struct wire_definition *definition, unsigned k)
 {
 	const char *at = (const char *)(definition + 1);
@@ -15,6 +17,20 @@ struct text trace_string(const struct wire_definition *definition, unsigned k)
 	for (i = 0; i < k; i++)
 		at += definition->length[i];
 	return (struct text){at, definition->length[k]};
+}
+
+uint32_t trace_line(const struct trace_process *process, uint32_t code, uint32_t instruction)
+{
+	const struct wire_definition *function = trace_name(&process->codes, code),
+				     *lines = trace_name(&process->lines, code);
+	size_t bytes = 0;
+
+	if (!function || !lines || !instruction || function->number > INT32_MAX)
+		return 0;
+	for (unsigned i = 0; i < WIRE_DEFINITION_STRINGS; i++)
+		bytes += lines->length[i];
+	return (uint32_t)line_of((enum sampling_lines)lines->number, (const uint8_t *)trace_string(lines, 0).at, bytes,
+				 (int)function->number, wire_instruction_offset(instruction));
 }
 
 const char *trace_process_text(const struct trace_process *process, const char *member)

@@ -100,6 +100,7 @@ struct trace_process {
 	struct trace_names marks;
 	struct trace_names native_frames; /* frames of native stacks; native_stack.h */
 	struct trace_names modules;	  /* libraries that contain them */
+	struct trace_names lines;	  /* by code id: its table of lines */
 	uint32_t *module_since;		  /* by module id: the first native frame that was defined after it */
 	uint32_t module_since_count;
 	struct trace_symbols symbols; /* by address, by first valid frame, by order of definition */
@@ -180,6 +181,9 @@ static inline const struct wire_definition *trace_name(const struct trace_names 
 
 /* String number k (below WIRE_DEFINITION_STRINGS) of a definition. */
 struct text trace_string(const struct wire_definition *definition, unsigned k);
+
+/* The line of a Python function at wire_instruction(); 0: not known. Searches the code's table. */
+uint32_t trace_line(const struct trace_process *process, uint32_t code, uint32_t instruction);
 
 /* A member of the process's META object; "" if it is missing. */
 const char *trace_process_text(const struct trace_process *process, const char *member);

@@ -1,6 +1,6 @@
 /*
- * line_table.h - maps an instruction to its line, for the tables of all versions of CPython. Used by the sampler, and by
- * readers of allocations.
+ * line_table.h - maps an instruction to its line, for the tables of all versions of CPython. Used by the sampler, and
+ * by readers of allocations.
  */
 #ifndef SHARED_LINE_TABLE_H
 #define SHARED_LINE_TABLE_H

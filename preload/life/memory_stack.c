@@ -1,0 +1,401 @@
+/*
+ * memory_stack.c - see memory_stack.h.
+ */
+#include "life/memory_stack.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/config.h"
+#include "base/lock.h"
+#include "definitions/definitions.h"
+#include "life/life.h"
+#include "python/own_frames.h"
+#include "ring/process.h"
+
+#define STACK_MOST 16384      /* frames of a copy */
+#define STACK_CUT_TO 4096     /* frames that are kept of a deeper stack */
+#define STACK_NEW_MOST 32     /* frames above the copied ones that are found without reading the whole stack */
+#define STACK_NEAR 8	      /* the copied frames among which one is searched */
+#define STACK_EVENT_FRAMES 12 /* of one event: it fits the room of one reservation */
+
+/* How often the whole stack is written, for readers that start in the middle. */
+#define STACK_EVERY_WORDS (UINT64_C(1) << 20)
+#define STACK_WORDS_A_FRAME 4096
+
+_Static_assert(1 + STACK_EVENT_FRAMES <= WRITER_SPARE_WORDS, "an event fits one reservation");
+_Static_assert(STACK_MOST <= WIRE_CHANGE_STAY_MAX, "each number of frames fits the event");
+
+#define FRAME_WRITTEN (1u << 31) /* the frame is in the trace; others are C code's, hidden, or have not begun */
+
+struct copied_frame {
+	const char *frame;
+	uintptr_t code; /* as it stands in the frame */
+	uintptr_t instruction;
+	uint32_t id;	/* with FRAME_WRITTEN; 0 not known */
+	uint32_t below; /* written frames further out */
+};
+
+/* Cleared in the child of a fork, which has an empty copy. */
+struct memory_stack {
+	const void *state; /* the PyThreadState that the copy is of */
+	bool usable;	   /* ids of code may be used in its interpreter */
+	bool unknown;	   /* a frame is written as unknown */
+	bool cut;	   /* frames further out than the first are left out */
+	uint32_t depth;
+	uint32_t forgotten;   /* forgotten_ids() of the copy */
+	uint32_t written;     /* frames in the trace */
+	uint32_t written_top; /* the id of the innermost of them, with FRAME_WRITTEN */
+	const char *base;     /* the frame further out than the first; NULL: none */
+	struct copied_frame at[STACK_MOST];
+};
+
+bool memory_stack_known;
+
+bool memory_stack_wanted(void)
+{
+	return config.events & EVENT_MEM && !(config.events & (EVENT_CALL | EVENT_C_CALL));
+}
+
+void memory_stack_begin(void)
+{
+	int saved_errno = errno;
+
+	if (memory_stack_known || !definitions_lines || thread_self.entered || thread_self.nesting)
+		return;
+	thread_self.entered = 1; /* reading a frame raises audit events, which come back here */
+	thread_self.nesting++;
+	python_lock();
+	if (!memory_stack_known && sampled_layout_find("allocations have no Python stack")) {
+		memory_stack_known = sampled_layout_known;
+		definitions_lines = sampled_layout_known;
+	}
+	python_unlock();
+	thread_self.nesting--;
+	thread_self.entered = 0;
+	errno = saved_errno;
+}
+
+/* Changes when an id may have become that of another function: code has died, or all ids were forgotten. */
+static inline uint32_t forgotten_ids(void)
+{
+	return atomic_load_explicit(&definitions_codes_died, memory_order_relaxed) +
+	       atomic_load_explicit(&process->ids_forgotten, memory_order_relaxed);
+}
+
+/* The calling thread's state, or NULL. Until 3.11 the current state is that of whatever thread has the GIL. */
+static inline const void *own_state(bool attached)
+{
+	const void *current = attached || python.monitoring ? python.current_thread_state() : NULL;
+
+	return current ? current : python.PyGILState_GetThisThreadState();
+}
+
+/* --- comparing --- */
+
+/*
+ * Compares the thread's frames from that of at[i] outwards with the copy. Lowers *changed to the outermost one that
+ * stands elsewhere. False: other frames follow.
+ */
+static inline bool compare(const struct memory_stack *stack, uint32_t i, uint32_t *changed)
+{
+	const uintptr_t mask = own_frames_instruction_mask();
+
+	for (;; i--) {
+		const struct copied_frame *copy = &stack->at[i];
+
+		if (unlikely(own_frames_code(copy->frame) != copy->code ||
+			     own_frames_instruction(copy->frame, mask) != copy->instruction))
+			*changed = i;
+		if (!i)
+			return own_frames_back(copy->frame) == stack->base;
+		if (unlikely(own_frames_back(copy->frame) != stack->at[i - 1].frame))
+			return false;
+	}
+}
+
+/* The place of a frame near the inner end of the copy; -1: it is not there. */
+static int64_t find_near(const struct memory_stack *stack, const char *frame)
+{
+	for (uint32_t i = stack->depth, n = 0; i-- > 0 && n < STACK_NEAR; n++)
+		if (stack->at[i].frame == frame)
+			return i;
+	return -1;
+}
+
+/*
+ * Finds how the thread's frames follow on the copied ones, and puts new ones into the copy. Returns the index of the
+ * outermost one that is new or stands elsewhere, or -1: the whole stack has to be read.
+ */
+static int64_t take_new_frames(struct memory_stack *stack, const char *top)
+{
+	const char *fresh[STACK_NEW_MOST], *frame = top;
+	uint32_t count = 0, changed;
+	int64_t common;
+
+	while ((common = find_near(stack, frame)) < 0) {
+		if (count == STACK_NEW_MOST)
+			return -1;
+		fresh[count++] = frame;
+		frame = own_frames_back(frame);
+		if (!frame)
+			return -1;
+	}
+	changed = (uint32_t)common + 1;
+	if (changed + count > STACK_MOST || !compare(stack, (uint32_t)common, &changed))
+		return -1;
+	stack->depth = (uint32_t)common + 1;
+	while (count)
+		stack->at[stack->depth++].frame = fresh[--count];
+	return changed;
+}
+
+/* Puts all frames into the copy. Returns the index of the outermost one that was not there. */
+static uint32_t take_all_frames(struct memory_stack *stack, const char *top)
+{
+	const uintptr_t mask = own_frames_instruction_mask();
+	const char *frame, *base = NULL;
+	uint32_t depth = 0, known = stack->depth, changed;
+
+	for (frame = top; frame && depth <= STACK_MOST; frame = own_frames_back(frame))
+		depth++;
+	stack->cut = depth > STACK_MOST;
+	if (stack->cut) {
+		depth = STACK_CUT_TO;
+		known = 0;
+	}
+	changed = depth;
+	frame = top;
+	for (uint32_t i = depth; i-- > 0; frame = own_frames_back(frame)) {
+		struct copied_frame *copy = &stack->at[i];
+
+		if (i >= known || copy->frame != frame || copy->code != own_frames_code(frame) ||
+		    copy->instruction != own_frames_instruction(frame, mask))
+			changed = i;
+		copy->frame = frame;
+		base = own_frames_back(frame);
+	}
+	if (base != stack->base)
+		changed = 0;
+	stack->base = base;
+	stack->depth = depth;
+	return changed;
+}
+
+/* --- names --- */
+
+/* The id of a function; 0: not known. DEFINITION_HIDDEN: it is not to be shown. */
+static uint32_t find_id(struct memory_stack *stack, struct writer *writer, const char *frame, const void *code,
+			bool attached)
+{
+	uint64_t value;
+	uint32_t id;
+
+	if (unlikely(!ids_find_fast(&writer->ids, code, &value)))
+		value = definitions_reload(writer, code);
+	if (likely(value && !(value >> 32 & CODE_SLOW_C_FUNCTION)))
+		return (uint32_t)value;
+	id = attached ? definitions_code_of_frame((struct object *)code, own_frames_globals(frame))
+		      : definitions_code_by_loads((struct object *)code);
+	stack->unknown |= !id;
+	return id;
+}
+
+static void describe(struct memory_stack *stack, struct writer *writer, uint32_t i, bool attached)
+{
+	struct copied_frame *copy = &stack->at[i];
+	const void *code = own_frames_shown_code(copy->frame);
+	uint32_t id = code ? find_id(stack, writer, copy->frame, code, attached) : DEFINITION_HIDDEN;
+
+	copy->code = own_frames_code(copy->frame);
+	copy->instruction = own_frames_instruction(copy->frame, own_frames_instruction_mask());
+	copy->id = id & DEFINITION_HIDDEN ? 0 : DEFINITION_ID(id) | FRAME_WRITTEN;
+	copy->below = i ? stack->at[i - 1].below + (stack->at[i - 1].id != 0) : 0;
+}
+
+/* --- writing --- */
+
+static uint32_t instruction_of(const struct copied_frame *copy)
+{
+	return wire_instruction(own_frames_offset((const void *)(copy->code & ~(uintptr_t)7), copy->instruction));
+}
+
+/* Bookkeeping has no ticks: its time is that of the event before. Only with room. */
+static void put(struct writer *writer, uint32_t head, const uint64_t *words)
+{
+	uint64_t at;
+
+	writer_enter();
+	at = writer->head;
+	writer_store(writer, at++, wire_word(head, 0));
+	for (unsigned i = 0; i < wire_extra_words(head); i++)
+		writer_store(writer, at++, words[i]);
+	writer->head = at;
+	ring_publish(writer->slot, at);
+	writer_leave();
+}
+
+/* Writes the frames from at[first] on. False: there is no room, or the stack became unknown meanwhile. */
+static bool put_frames(struct memory_stack *stack, unsigned kind, uint32_t first)
+{
+	uint32_t stay = first < stack->depth ? stack->at[first].below : stack->written;
+	uint64_t words[STACK_EVENT_FRAMES];
+	struct writer *writer;
+
+	do {
+		uint32_t count = 0;
+
+		for (; first < stack->depth && count < STACK_EVENT_FRAMES; first++)
+			if (stack->at[first].id)
+				words[count++] =
+				    wire_place(DEFINITION_ID(stack->at[first].id), instruction_of(&stack->at[first]));
+		writer = writer_reserve(kind);
+		if (!writer || !writer->knows_stack)
+			return false;
+		put(writer, wire_extended(WIRE_STACK_CHANGE, count, stay | (stack->cut && !stay ? WIRE_CHANGE_CUT : 0)),
+		    words);
+		stay += count;
+	} while (first < stack->depth);
+	return true;
+}
+
+/* The written frames of the copy, and the innermost of them. */
+static void count_written(struct memory_stack *stack)
+{
+	uint32_t i = stack->depth;
+
+	while (i && !stack->at[i - 1].id)
+		i--;
+	stack->written = i ? stack->at[i - 1].below + 1 : 0;
+	stack->written_top = i ? stack->at[i - 1].id : 0;
+}
+
+/* Writes the frames of the copy from at[changed] on, as far as the trace does not have them. */
+static bool write_change(struct memory_stack *stack, struct writer *writer, unsigned kind, uint32_t changed)
+{
+	uint32_t before = stack->written, before_top = stack->written_top, inner;
+
+	count_written(stack);
+	for (inner = stack->depth; inner > changed && !stack->at[inner - 1].id; inner--)
+		;
+	if (inner == changed && stack->written == before) /* no change shows */
+		return true;
+	if (inner > changed && stack->at[inner - 1].below + 1 == before && stack->written_top == before_top &&
+	    stack->at[changed].below + 1 == before) {
+		put(writer, wire_head(WIRE_AT_INSTRUCTION, instruction_of(&stack->at[inner - 1])), NULL);
+		return true;
+	}
+	return put_frames(stack, kind, changed);
+}
+
+/* The whole stack is about to be written. */
+static void begin_anew(struct memory_stack *stack, struct writer *writer, const char *top)
+{
+	uint64_t words = STACK_EVERY_WORDS;
+
+	stack->depth = 0;
+	stack->unknown = false;
+	stack->forgotten = forgotten_ids();
+	take_all_frames(stack, top);
+	stack->written = UINT32_MAX; /* even an empty stack is written */
+	if (stack->depth > STACK_EVERY_WORDS / STACK_WORDS_A_FRAME)
+		words = (uint64_t)stack->depth * STACK_WORDS_A_FRAME;
+	writer->stack_due = writer->head + words;
+	writer->knows_stack = 1;
+}
+
+static __attribute__((noinline)) bool write_slowly(struct writer *writer, unsigned kind, const char *top, bool attached)
+{
+	struct memory_stack *stack = thread_self.stack;
+	int64_t changed;
+
+	for (int turn = 0; turn < 3; turn++) {
+		changed = -1;
+		if (!writer->knows_stack || stack->forgotten != forgotten_ids() || (stack->unknown && attached)) {
+			begin_anew(stack, writer, top);
+			changed = 0;
+		} else if (top) {
+			changed = take_new_frames(stack, top);
+		}
+		if (changed < 0)
+			changed = take_all_frames(stack, top);
+		for (uint32_t i = (uint32_t)changed; i < stack->depth; i++)
+			describe(stack, writer, i, attached);
+		if (write_change(stack, writer, kind, (uint32_t)changed))
+			return true;
+		writer = writer_reserve(kind); /* the collector was exchanged, or events were lost meanwhile */
+		if (!writer)
+			return false;
+		writer->knows_stack = 0;
+	}
+	writer_lose(writer, kind);
+	return false;
+}
+
+/* Only the innermost frame stands elsewhere. False: it is another function's now, or not in the trace. */
+static inline bool put_moved(struct memory_stack *stack, struct writer *writer)
+{
+	struct copied_frame *copy = &stack->at[stack->depth - 1];
+
+	if (!copy->id || own_frames_code(copy->frame) != copy->code || !own_frames_shown_code(copy->frame))
+		return false;
+	copy->instruction = own_frames_instruction(copy->frame, own_frames_instruction_mask());
+	put(writer, wire_head(WIRE_AT_INSTRUCTION, instruction_of(copy)), NULL);
+	return true;
+}
+
+/* The state is another one than that of the copy, if there is one. False: ids may not be used in its interpreter. */
+static __attribute__((noinline)) bool begin_state(const void *state)
+{
+	struct memory_stack *stack = thread_self.stack;
+	int saved_errno = errno;
+	bool usable;
+
+	thread_self.nesting++;
+	usable = python_enter_interpreter();
+	if (!stack && usable)
+		thread_self.stack = stack = wiped_memory_new(sizeof(*stack));
+	if (stack) {
+		stack->state = state;
+		stack->usable = usable;
+	}
+	thread_self.nesting--;
+	errno = saved_errno;
+	return stack && usable;
+}
+
+bool memory_stack_write(unsigned kind, bool attached)
+{
+	struct writer *writer = writer_reserve(kind);
+	const void *state = own_state(attached);
+	struct memory_stack *stack = thread_self.stack;
+	const char *top = NULL;
+	uint32_t changed;
+	bool usable;
+
+	if (unlikely(!writer))
+		return false;
+	if (likely(stack && stack->state == state))
+		usable = stack->usable;
+	else
+		usable = attached && state && begin_state(state);
+	stack = thread_self.stack;
+	if (unlikely(!stack)) /* no stack was ever written for this thread */
+		return true;
+	if (usable && state)
+		top = own_frames_top(state);
+	changed = stack->depth;
+	if (likely(changed && top == stack->at[changed - 1].frame && writer->knows_stack &&
+		   stack->forgotten == forgotten_ids() && !(stack->unknown && attached) &&
+		   compare(stack, changed - 1, &changed) &&
+		   (changed == stack->depth || (changed + 1 == stack->depth && put_moved(stack, writer)))))
+		return true;
+	return write_slowly(writer, kind, top, attached);
+}
+
+void memory_stack_end(void)
+{
+	if (thread_self.stack)
+		munmap(thread_self.stack, sizeof(*thread_self.stack));
+	thread_self.stack = NULL;
+}

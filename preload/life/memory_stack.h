@@ -1,0 +1,38 @@
+/*
+ * memory_stack.h - the Python stacks of allocations, where calls are not recorded: what has changed in the calling
+ * thread since its last allocation (WIRE_STACK_CHANGE).
+ *
+ * A thread keeps a copy of its stack: of each frame its address, its code, and the instruction at which it stands. At
+ * an allocation all frames are compared with the copy, from the innermost outwards. Nothing less would do: a frame at
+ * the same address, with the same code at the same instruction, may have been entered anew, by another caller. The
+ * addresses come from the copy, so no load waits for the one before.
+ *
+ * Allocates nothing but the copy, once for each thread, and keeps errno.
+ */
+#ifndef PRELOAD_MEMORY_STACK_H
+#define PRELOAD_MEMORY_STACK_H
+
+#include <stdbool.h>
+
+extern bool memory_stack_known; /* stacks are written: everything that is read has been found */
+
+/* Whether the settings ask for these stacks. */
+bool memory_stack_wanted(void);
+
+/* Finds what is read, at the first call at which a Python function runs. GIL held, nothing of evprof's runs. */
+void memory_stack_begin(void);
+
+/*
+ * Writes what has changed in the stack of the calling thread, before an event of this kind, an allocation. False: there
+ * is no room, and the event is lost and counted. Only if memory_stack_known. Not for signal handlers.
+ *
+ * attached: the thread has the GIL, or is attached where there is none, and may allocate Python's objects here.
+ * Otherwise Python is not called, as it may hold a lock of its own (tracemalloc in the raw domain); what cannot be
+ * named so is written as unknown (0), and named at the next allocation of an attached thread.
+ */
+bool memory_stack_write(unsigned kind, bool attached);
+
+/* The calling thread ends. */
+void memory_stack_end(void);
+
+#endif

@@ -1,0 +1,247 @@
+"""Blocks that stay alive, made by stacks of many shapes. `alive_by_stack.py LIBRARY FRAMES [GREENLETS]` starts tracemalloc, and then
+evprof, which so stands above it: both see the same blocks of the same run. A forked child prints what tracemalloc says of them:
+JSON, [[[file, line], ...], bytes, blocks] for each stack, outermost frame first. The parent ends at once, so what it held at the
+fork is what it holds at the end of its trace."""
+import ctypes
+import json
+import os
+import sys
+import threading
+import tracemalloc
+
+kept = []
+
+
+def keep(size):
+    kept.append(bytes(size))
+    kept.append(bytearray(
+        size)); kept.append(bytes(size))
+
+
+# Frames of the same size at the same address, at the same instruction, with other callers.
+def left(size):
+    keep(size)
+
+
+def right(size):
+    keep(size)
+
+
+def either():
+    for i in range(30):
+        (left if i % 3 else right)(1000)
+        if i % 2:
+            left(1000)
+        else:
+            left(1000)
+
+
+def down(depth, size):
+    if depth:
+        down(depth - 1, size)
+        if depth % 5 == 0:
+            kept.append(bytes(size + depth))
+    else:
+        keep(size)
+
+
+def ping(depth):
+    if depth:
+        pong(depth - 1)
+    keep(300)
+
+
+def pong(depth):
+    ping(depth)
+    keep(400)
+
+
+def numbers(count):
+    for i in range(count):
+        yield bytes(2000 + i)
+        kept.append(bytes(100))
+
+
+def delegated(count):
+    made = yield from numbers(count)
+    kept.append(bytearray(501))
+    return made
+
+
+def first_consumer(generator):
+    kept.append(next(generator))
+
+
+def second_consumer(generator):
+    kept.append(next(generator))
+
+
+def generators():
+    ones = [delegated(9) for _ in range(4)]
+    for i in range(8):
+        for generator in ones:
+            (first_consumer if i % 2 else second_consumer)(generator)
+    for generator in (numbers(3), numbers(3)):
+        try:
+            payload = bytes(900)
+            generator.throw(KeyError(payload))
+        except KeyError as error:
+            kept.append(error)
+    kept.append(ones)
+
+
+class Kept(Exception):
+    def __init__(self, size):
+        super().__init__(size)
+        self.payload = bytearray(size)
+
+
+def raises(depth):
+    if depth:
+        raises(depth - 1)
+    raise Kept(700)
+
+
+def exceptions():
+    for depth in (0, 3, 3, 7):
+        try:
+            raises(depth)
+        except Kept as error:
+            kept.append(error)
+        finally:
+            kept.append(bytes(81))
+
+
+def closures(size):
+    def inner(*arguments, **others):
+        kept.append(bytes(size))
+        return arguments, others
+
+    class Local(dict):
+        held = bytes(610)
+
+        def __del__(self):
+            kept.append(bytearray(size))
+
+    kept.append(inner(1, a=2))
+    kept.append([inner(i) for i in range(5)])
+    kept.append({i:
+                 bytes(50) for i in range(20)})
+    Local(a=1)
+    kept.append(Local)
+    return sorted(range(6), key=lambda i:
+                  kept.append(bytes(60)) or -i)
+
+
+def short_lived(turn):
+    names = {"kept": kept}
+    exec(compile("def made():\n" + "\n" * (turn % 4) + "    kept.append(bytes(1100))\nmade()\nmade()", "<made>", "exec"), names)
+
+
+class Turn:
+    def __await__(self):
+        kept.append(bytes(90))
+        yield self
+
+
+async def waits(size):
+    kept.append(bytes(size))
+    await Turn()
+    kept.append(bytearray(size))
+    return size
+
+
+async def several(size):
+    for i in range(3):
+        await waits(size + i)
+
+
+def coroutines():
+    running = [several(1200 + i) for i in range(4)]
+    while running:
+        for one in running[:]:
+            try:
+                one.send(None)
+            except StopIteration:
+                running.remove(one)
+
+
+def in_thread():
+    for i in range(20):
+        down(i % 6, 800)
+
+
+def threads():
+    running = [threading.Thread(target=in_thread) for _ in range(4)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+
+
+def in_greenlet(switch_to):
+    for i in range(10):
+        down(i % 4, 650)
+        switch_to()
+        left(1000)
+
+
+def greenlets(count):
+    import greenlet
+    parent = greenlet.getcurrent()
+    ones = [greenlet.greenlet(lambda: in_greenlet(parent.switch)) for _ in range(count)]
+    for _ in range(11):
+        for one in ones:
+            one.switch()
+        right(1000)
+
+
+def deep():
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(20000)
+    down(900, 1400)
+    for i in range(20):
+        down(40 + i, 1500)
+    sys.setrecursionlimit(before)
+
+
+def main():
+    either()
+    ping(6)
+    generators()
+    exceptions()
+    closures(1600)
+    for turn in range(40):
+        short_lived(turn)
+    coroutines()
+    threads()
+    if len(sys.argv) > 3:
+        greenlets(int(sys.argv[3]))
+    deep()
+
+
+def report():
+    sums = {}
+    for trace in tracemalloc.take_snapshot().traces:
+        frames = [(frame.filename, frame.lineno) for frame in trace.traceback]
+        if sys.version_info < (3, 7):
+            frames.reverse()
+        one = sums.setdefault(tuple(frames), [0, 0])
+        one[0] += trace.size
+        one[1] += 1
+    print(json.dumps([[stack, size, blocks] for stack, (size, blocks) in sums.items()]))
+    sys.stdout.flush()
+
+
+for length in 1, 2, 3:  # the lists of free tuples and ints are full: arguments come from them
+    del [(10 ** 6 + i,) * length for i in range(3000)][:]
+library = ctypes.PyDLL(sys.argv[1])
+tracemalloc.start(int(sys.argv[2]))
+library.evprof_start()
+main()
+child = os.fork()
+if not child:
+    report()
+    os._exit(0)
+os.waitpid(child, 0)
+os._exit(0)
