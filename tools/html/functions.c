@@ -76,8 +76,14 @@ uint32_t *html_functions_of_stacks(struct html_functions *functions, const struc
 	uint32_t *numbers = malloc(((size_t)stacks->count + 1) * sizeof(*numbers));
 
 	for (uint32_t i = 0; numbers && i < stacks->count; i++) {
-		uint32_t label = labels_add(&functions->profile->labels, &stacks->labels.at[i]);
-		struct html_function *function = label == UINT32_MAX ? NULL : make_function(functions, label);
+		struct label place = stacks->labels.at[i];
+		struct html_function *function;
+		uint32_t label;
+
+		if (stacks->at[i].whole) /* a function at a line, which its label there marks */
+			place.line = stacks->at[i].line;
+		label = labels_add(&functions->profile->labels, &place);
+		function = label == UINT32_MAX ? NULL : make_function(functions, label);
 
 		if (!function) {
 			free(numbers);
