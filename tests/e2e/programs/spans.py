@@ -390,12 +390,13 @@ def shared():
 
 
 def lossy():
-    """More spans than the ring has room for. What the trace has of them is as the program saw it."""
+    """More spans than the ring has room for between two rounds of the collector. What the trace has of them is as the program saw it."""
     def run(n):
-        for i in range(3000):
+        for i in range(300):
             with watched("lossy %d" % n, i=i):
-                with evprof.span("within", i=i, text="x" * 200):
-                    work(10)
+                for _ in range(10):
+                    with evprof.span("within", i=i, text="x" * 1000):
+                        pass
 
     running = [threading.Thread(target=run, args=(n,)) for n in range(2)]
     for thread in running:
