@@ -57,6 +57,10 @@ static int make_one(struct function_names *functions, const struct trace_process
 	char room[FUNCTION_NAMES_ROOM];
 	struct text name, mod;
 
+	if (!definition && functions->shared[key & 1].name) {
+		*made = functions->shared[key & 1];
+		return 0;
+	}
 	made->line = key & 1 ? -1 : 0;
 	if (!definition) {
 		name = text_of(unknown_name(functions, key, room));
@@ -71,7 +75,11 @@ static int make_one(struct function_names *functions, const struct trace_process
 	}
 	made->name = (int32_t)texts_add(functions->names, name);
 	made->mod = (int32_t)texts_add(functions->mods, mod);
-	return made->name < 0 || made->mod < 0 ? -ENOMEM : 0;
+	if (made->name < 0 || made->mod < 0)
+		return -ENOMEM;
+	if (!definition && functions->unknown > UNKNOWN_NAMED_MAX)
+		functions->shared[key & 1] = *made;
+	return 0;
 }
 
 static int make_marks(struct function_names *functions, const struct trace_process *process)

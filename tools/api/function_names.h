@@ -26,7 +26,8 @@ struct function_names {
 	struct function_name **of; /* by process number, then by key + 1 (replay.h); 0 is nobody */
 	int32_t **marks;	   /* by process number, then by a mark's id, below process->marks.count: its name */
 	uint32_t process_count;
-	uint32_t unknown; /* ids without a definition */
+	uint32_t unknown;		/* ids without a definition */
+	struct function_name shared[2]; /* of those that share a name: a Python function, a C function */
 };
 
 /* Returns 0 or -ENOMEM. function_names_done() must follow in both cases. */
