@@ -58,6 +58,11 @@ static struct object *no_frame(void)
 	return NULL;
 }
 
+static void no_object(struct object *object)
+{
+	(void)object;
+}
+
 int producers_open(uint32_t wait_ms, uint64_t ring_bytes)
 {
 	size_t slots_offset = RING_PAGE_BYTES + RING_DEFINITIONS_BYTES;
@@ -261,6 +266,8 @@ void producers_init(void)
 	python.PyErr_Fetch = no_exception;
 	python.PyErr_Restore = no_restore;
 	python.PyEval_GetFrame = no_frame;
+	python.Py_IncRef = no_object;
+	python.Py_DecRef = no_object;
 }
 
 int producers_compare(const char *what, uint64_t found, uint64_t expected)
