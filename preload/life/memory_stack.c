@@ -235,6 +235,13 @@ static void put(struct writer *writer, uint32_t head, const uint64_t *words)
 	writer_leave();
 }
 
+static void put_instruction(struct writer *writer, const struct copied_frame *copy)
+{
+	const uint64_t none = 0;
+
+	put(writer, wire_head(WIRE_AT_INSTRUCTION, instruction_of(copy)), &none);
+}
+
 /* Writes the frames from at[first] on. False: there is no room, or the stack became unknown meanwhile. */
 static bool put_frames(struct memory_stack *stack, unsigned kind, uint32_t first)
 {
@@ -282,7 +289,7 @@ static bool write_change(struct memory_stack *stack, struct writer *writer, unsi
 		return true;
 	if (inner > changed && stack->at[inner - 1].below + 1 == before && stack->written_top == before_top &&
 	    stack->at[changed].below + 1 == before) {
-		put(writer, wire_head(WIRE_AT_INSTRUCTION, instruction_of(&stack->at[inner - 1])), NULL);
+		put_instruction(writer, &stack->at[inner - 1]);
 		return true;
 	}
 	return put_frames(stack, kind, changed);
@@ -340,7 +347,7 @@ static inline bool put_moved(struct memory_stack *stack, struct writer *writer)
 	if (!copy->id || own_frames_code(copy->frame) != copy->code || !own_frames_shown_code(copy->frame))
 		return false;
 	copy->instruction = own_frames_instruction(copy->frame, own_frames_instruction_mask());
-	put(writer, wire_head(WIRE_AT_INSTRUCTION, instruction_of(copy)), NULL);
+	put_instruction(writer, copy);
 	return true;
 }
 

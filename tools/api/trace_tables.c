@@ -33,8 +33,10 @@ static int fill_events(struct event_rows *rows, struct evprof_trace *handle, str
 	/* Without this room it grows. */
 	table_reserve(table, expected_rows(handle->trace) + UINT64_C(2) * EVENT_ROWS_STEP);
 	populate_begin(&populate, table, event_rows_columns(rows));
+	/* cppcheck-suppress autoVariables ; until the end of the filling */
 	rows->populate = &populate;
 	error = event_rows_fill(rows, table, UINT64_MAX);
+	rows->populate = NULL;
 	populate_end(&populate);
 	if (error) {
 		table_drop(table);
