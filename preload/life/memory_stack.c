@@ -237,16 +237,19 @@ static void put(struct writer *writer, uint32_t head, const uint64_t *words)
 
 static void put_instruction(struct writer *writer, const struct copied_frame *copy)
 {
-	const uint64_t none = 0;
+	uint32_t head = wire_head(WIRE_AT_INSTRUCTION, instruction_of(copy));
 
-	put(writer, wire_head(WIRE_AT_INSTRUCTION, instruction_of(copy)), &none);
+	writer_enter();
+	writer_store(writer, writer->head, wire_word(head, 0));
+	ring_publish(writer->slot, ++writer->head);
+	writer_leave();
 }
 
 /* Writes the frames from at[first] on. False: there is no room, or the stack became unknown meanwhile. */
 static bool put_frames(struct memory_stack *stack, unsigned kind, uint32_t first)
 {
 	uint32_t stay = first < stack->depth ? stack->at[first].below : stack->written;
-	uint64_t words[STACK_EVENT_FRAMES];
+	uint64_t words[STACK_EVENT_FRAMES] = {0};
 	struct writer *writer;
 
 	do {

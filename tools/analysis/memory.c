@@ -72,7 +72,7 @@ static uint8_t *find_kinds(const struct memory *memory)
 {
 	const struct stacks *stacks = &memory->live.stacks;
 	const struct stack_functions *functions = &memory->functions;
-	uint8_t *kinds = malloc((size_t)stacks->count + 1), *of_function = malloc((size_t)functions->count + 1);
+	uint8_t *kinds = calloc((size_t)stacks->count + 1, 1), *of_function = calloc((size_t)functions->count + 1, 1);
 
 	if (!kinds || !of_function) {
 		free(kinds);
