@@ -152,6 +152,7 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 	message->native = json_is_true(json_object_get(object, "native"));
 	message->malloc_unseen = json_is_true(json_object_get(object, "malloc_unseen"));
 	message->filtered = json_is_true(json_object_get(object, "filtered"));
+	message->program_only = json_is_true(json_object_get(object, "program_only"));
 	return parse_texts(object, message);
 }
 

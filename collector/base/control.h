@@ -31,6 +31,7 @@ struct control_message {
 	bool native;	    /* native stacks are recorded */
 	bool malloc_unseen; /* native allocations were asked for, and do not reach the library */
 	bool filtered;	    /* functions are filtered */
+	bool program_only;  /* what Python does before and after the program is left out */
 	const char *python;
 	const char *program;
 	const char *exe;

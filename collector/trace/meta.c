@@ -112,6 +112,8 @@ char *meta_process(const struct control_message *join, uint32_t process, uint32_
 		add_member(&process_object, "malloc_unseen", json_true());
 	if (join->filtered)
 		add_member(&process_object, "filtered", json_true());
+	if (join->program_only)
+		add_member(&process_object, "program_only", json_true());
 	return dump_object(process_object);
 }
 

@@ -35,6 +35,7 @@
  *   native      boolean   optional: native stacks of allocations are recorded
  *   malloc_unseen  boolean  optional: native allocations were asked for, and do not reach evprof
  *   filtered    boolean   optional: functions are filtered (EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH)
+ *   program_only   boolean  optional: what Python does before and after the program is left out (EVPROF_PROGRAM_ONLY)
  *   formats     string    optional: EVPROF_FORMAT, names with commas. A private collector has the finished trace
  *                         written in these formats, next to it; a daemon has an option for that
  *

@@ -227,6 +227,8 @@ static void add_events(struct text *text)
 		text_add(text, ",\"malloc_unseen\":true");
 	if (filter_any)
 		text_add(text, ",\"filtered\":true");
+	if (config.program_only)
+		text_add(text, ",\"program_only\":true");
 }
 
 static void build_message(struct text *text, int start, char *scratch, size_t size)

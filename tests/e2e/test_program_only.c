@@ -22,6 +22,18 @@ static void expect_calls(const struct outcome *outcome, const json_t *report, co
 	       report_calls(report, "", function), calls);
 }
 
+/* The trace says of its processes that they are not whole. */
+static void expect_said(const struct outcome *outcome)
+{
+	const struct outcome *info = tool("info", outcome->trace);
+	json_t *root = trace_info(outcome->trace);
+	const json_t *process = json_array_get(json_object_get(root, "processes"), 0);
+
+	expect(info, strstr(info->out, "; of the program only"), "info says so");
+	expect(info, json_is_true(json_object_get(process, "program_only")), "info --json says so");
+	json_decref(root);
+}
+
 /* The same as bare; the trace has that number of processes (0: any), and nothing around a program. */
 static json_t *expect_program(struct job job, unsigned processes, struct outcome **outcome)
 {
@@ -36,6 +48,7 @@ static json_t *expect_program(struct job job, unsigned processes, struct outcome
 	*outcome = job_run(&job);
 	expect_same(bare, *outcome);
 	json_decref(expect_trace(*outcome, processes));
+	expect_said(*outcome);
 	report = trace_report((*outcome)->trace, NULL);
 	expect_balanced(*outcome, report);
 	expect_calls(*outcome, report, "before", 0);

@@ -113,8 +113,9 @@ static json_t *json_signal_name(const struct trace_process *process)
 
 static json_t *json_process(struct trace *trace, const struct trace_process *process, bool quick)
 {
-	static const char *const members[] = {"python", "argv",	       "exe",	 "cwd",		  "host",     "program",
-					      "start",	"sample_rate", "native", "malloc_unseen", "filtered", "title"};
+	static const char *const members[] = {"python",	  "argv",	  "exe",	 "cwd",	   "host",
+					      "program",  "start",	  "sample_rate", "native", "malloc_unseen",
+					      "filtered", "program_only", "title"};
 	static const char *const end_members[] = {"how",     "status",	"signal",	"waits",	  "waited_us",
 						  "sampler", "samples", "samples_torn", "samples_dropped"};
 	json_t *object = json_pack("{s:I, s:I}", "pid", (json_int_t)process->pid, "ppid", (json_int_t)process->ppid);
@@ -274,6 +275,8 @@ static void print_process(struct output *output, struct trace *trace, const stru
 		output_string(output, "; native allocations are not seen: the program has its own malloc()");
 	if (trace_process_is_filtered(process))
 		output_string(output, "; functions were left out");
+	if (trace_process_is_program_only(process))
+		output_string(output, "; of the program only");
 	if (trace_process_sample_rate(process))
 		print_sampling(output, process);
 	if (json_object_get(process->end, "sampler"))

@@ -76,6 +76,11 @@ bool trace_process_is_filtered(const struct trace_process *process)
 	return process->meta && json_is_true(json_object_get(process->meta, "filtered"));
 }
 
+bool trace_process_is_program_only(const struct trace_process *process)
+{
+	return process->meta && json_is_true(json_object_get(process->meta, "program_only"));
+}
+
 bool trace_process_misses_malloc(const struct trace_process *process)
 {
 	return process->meta && json_is_true(json_object_get(process->meta, "malloc_unseen"));

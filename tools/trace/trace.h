@@ -196,6 +196,8 @@ bool trace_records(const struct trace *trace, const char *kind);
 
 /* Whether functions were excluded from recording (EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH). */
 bool trace_process_is_filtered(const struct trace_process *process);
+/* Whether what Python does before and after the program was left out (EVPROF_PROGRAM_ONLY). */
+bool trace_process_is_program_only(const struct trace_process *process);
 /* Whether native allocations were asked for and did not reach evprof, as the program has its own malloc(). */
 bool trace_process_misses_malloc(const struct trace_process *process);
 
