@@ -406,9 +406,8 @@ static void put_argument(struct perfetto *perfetto, const struct argument *argum
 	protobuf_end(packet);
 }
 
-/* An event on a track of its own, at an absolute time: these are rare. Ends with the thread's arguments. */
-static int put_rare(struct perfetto *perfetto, int64_t ns, enum perfetto_event_type type, uint32_t name_iid,
-		    uint64_t track)
+/* Begins an event on a track of its own, at an absolute time: these are rare. */
+static struct protobuf *begin_rare(struct perfetto *perfetto, int64_t ns, enum perfetto_event_type type, uint64_t track)
 {
 	struct protobuf *packet = &perfetto->writer.packet;
 
@@ -418,14 +417,39 @@ static int put_rare(struct perfetto *perfetto, int64_t ns, enum perfetto_event_t
 	protobuf_begin(packet, PACKET_EVENT);
 	protobuf_number(packet, EVENT_TYPE, type);
 	protobuf_number(packet, EVENT_TRACK, track);
-	if (name_iid) {
-		protobuf_number(packet, EVENT_CATEGORY_IID, CATEGORY_SPAN);
-		protobuf_number(packet, EVENT_NAME_IID, name_iid);
-		for (unsigned i = 0; i < perfetto->arguments.count; i++)
-			put_argument(perfetto, &perfetto->arguments.at[i]);
-	}
-	protobuf_end(packet);
+	return packet;
+}
+
+static int end_rare(struct perfetto *perfetto)
+{
+	protobuf_end(&perfetto->writer.packet);
 	return perfetto_end_packet(&perfetto->writer);
+}
+
+/* Ends with the thread's arguments. */
+static int put_span_begin(struct perfetto *perfetto, int64_t ns, uint32_t name_iid, uint64_t track)
+{
+	struct protobuf *packet = begin_rare(perfetto, ns, TYPE_BEGIN, track);
+
+	protobuf_number(packet, EVENT_CATEGORY_IID, CATEGORY_SPAN);
+	protobuf_number(packet, EVENT_NAME_IID, name_iid);
+	for (unsigned i = 0; i < perfetto->arguments.count; i++)
+		put_argument(perfetto, &perfetto->arguments.at[i]);
+	return end_rare(perfetto);
+}
+
+/* Perfetto adds the arguments of the end to those of the begin. */
+static int put_span_end(struct perfetto *perfetto, int64_t ns, uint64_t track, bool unfinished)
+{
+	struct protobuf *packet = begin_rare(perfetto, ns, TYPE_END, track);
+
+	if (unfinished) {
+		protobuf_begin(packet, EVENT_ANNOTATION);
+		protobuf_text(packet, ANNOTATION_NAME, text_of("unfinished"));
+		protobuf_number(packet, ANNOTATION_BOOL, true);
+		protobuf_end(packet);
+	}
+	return end_rare(perfetto);
 }
 
 static int begin_span(struct perfetto *perfetto, struct call_walk *walk, const uint64_t *extra)
@@ -440,9 +464,9 @@ static int begin_span(struct perfetto *perfetto, struct call_walk *walk, const u
 		end_ns = span->end_ns;
 		error = intern_mark(perfetto, span->name, &iid);
 		if (!error)
-			error = put_rare(perfetto, start_ns + walk->now_ns, TYPE_BEGIN, iid, track);
+			error = put_span_begin(perfetto, start_ns + walk->now_ns, iid, track);
 		if (!error && end_ns >= 0) {
-			error = put_rare(perfetto, start_ns + end_ns, TYPE_END, 0, track);
+			error = put_span_end(perfetto, start_ns + end_ns, track, false);
 			spans_end(&perfetto->spans, walk, extra[1]);
 		}
 	}
@@ -456,11 +480,11 @@ static int end_span(struct perfetto *perfetto, struct call_walk *walk, uint64_t 
 
 	if (!span.number)
 		return 0;
-	return put_rare(perfetto, perfetto->trace->start_ns + walk->now_ns, TYPE_END, 0,
-			perfetto_uuid_hashed(&perfetto->writer, span.context, (uint64_t)span.lane + 1));
+	return put_span_end(perfetto, perfetto->trace->start_ns + walk->now_ns,
+			    perfetto_uuid_hashed(&perfetto->writer, span.context, (uint64_t)span.lane + 1), false);
 }
 
-/* Spans without an end last until the end of the process. */
+/* Spans without an end last until the end of the process, and say so. */
 static int end_open_spans(struct perfetto *perfetto)
 {
 	int error = 0;
@@ -469,9 +493,9 @@ static int end_open_spans(struct perfetto *perfetto)
 		const struct span *span = &perfetto->spans.at[i];
 
 		if (span->number)
-			error =
-			    put_rare(perfetto, perfetto->trace->start_ns + perfetto->last_ns, TYPE_END, 0,
-				     perfetto_uuid_hashed(&perfetto->writer, span->context, (uint64_t)span->lane + 1));
+			error = put_span_end(
+			    perfetto, perfetto->trace->start_ns + perfetto->last_ns,
+			    perfetto_uuid_hashed(&perfetto->writer, span->context, (uint64_t)span->lane + 1), true);
 	}
 	return error;
 }
