@@ -132,6 +132,25 @@ SCENARIO(malloc, eight_threads_that_realloc, SUPPORTED)
 	}
 }
 
+/* Another thread gets the old block before the realloc() is recorded. */
+SCENARIO(malloc, a_raced_realloc, SUPPORTED)
+{
+	const char *own = (needs_own_malloc(), compile("mallocs_race.c", "race.so"));
+	struct outcome *outcome =
+	    run(.python = python, .args = {"-c", text("import ctypes\nctypes.CDLL('%s').race_run()", own)},
+		.env = {"EVPROF_EVENTS=malloc", text("LD_PRELOAD=%s:%s", build_path("libevprof.so"), own)});
+	const char *folded, *rows;
+	long tid, kept;
+
+	expect(outcome, sscanf(outcome->out, "%ld %ld", &tid, &kept) == 2 && kept == 1, "all blocks are there");
+	expect_trace(outcome, 1);
+	folded = tool("export", "--format", "folded", "--weight", "live", "-o", "-", outcome->trace)->out;
+	cr_expect(strstr(folded, text("(%ld) 2000003\n", tid)), "the other thread's block is alive: %s", folded);
+	rows = tool("export", "--format", "csv", "-o", "-", outcome->trace)->out;
+	cr_expect(strstr(rows, ",-4000037,realloc_free,") && !strstr(rows, ",-2000003,"), "the old block ends");
+	cr_expect(strstr(rows, ",1000003,realloc,") && strstr(rows, ",0,realloc_free,"), "one moves, one cannot");
+}
+
 SCENARIO(malloc, end_of_a_thread, SUPPORTED)
 {
 	const char *own = (needs_own_malloc(), library());

@@ -6,9 +6,8 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "analysis/mapped_ranges.h"
+#include "analysis/blocks.h"
 #include "replay/merge.h"
-#include "util/u64_map.h"
 
 struct point {
 	int64_t ns;
@@ -19,8 +18,7 @@ struct heap {
 	int64_t every_ns;
 	void (*sample)(void *owner, int64_t ns, uint64_t bytes);
 	void *owner;
-	struct u64_map sizes; /* address: size + 1 */
-	struct mapped_ranges ranges;
+	struct blocks blocks;
 	uint64_t bytes;
 	/* The current step of the curve. */
 	bool any;
@@ -28,79 +26,34 @@ struct heap {
 	struct point low, high, last;
 };
 
-/*
- * A block that one domain gets from another is reported twice with the same address. It counts once, with the last
- * size, and the first free removes it.
- */
-static void heap_free(struct heap *heap, uint64_t address)
-{
-	uint64_t size;
-
-	if (address && u64_map_take(&heap->sizes, address, &size))
-		heap->bytes -= size - 1;
-}
-
-static int heap_made(struct heap *heap, uint64_t address, uint64_t size)
-{
-	uint64_t *value;
-
-	heap_free(heap, address);
-	value = u64_map_make(&heap->sizes, address);
-	if (!value)
-		return -ENOMEM;
-	*value = size + 1;
-	heap->bytes += size;
-	return 0;
-}
-
-static int heap_block(struct heap *heap, uint32_t head, const uint64_t *extra)
-{
-	uint64_t address = wire_memory_address(extra[0]);
-	unsigned kind = wire_head_kind(head);
-
-	if (kind == WIRE_FREE) {
-		heap_free(heap, address);
-		return 0;
-	}
-	if (!address)
-		return 0;
-	if (kind == WIRE_REALLOC)
-		heap_free(heap, wire_memory_address(extra[1]));
-	return heap_made(heap, address, wire_memory_size(head, extra[0]));
-}
-
-static void heap_unmapped(void *user, const struct mapped_range *gone, int more)
+static void heap_gone(void *user, const struct heap_block *gone, int more, bool freed)
 {
 	struct heap *heap = user;
 
-	(void)more;
-	heap->bytes -= gone->end - gone->begin;
+	(void)more, (void)freed;
+	heap->bytes -= gone->bytes;
 }
 
-/* Mappings of files are no memory of the program's. */
-static int heap_mapping(struct heap *heap, uint32_t head, const uint64_t *extra)
-{
-	struct mapped_range range = mapped_range_of(head, extra);
-	int error = mapped_ranges_remove(&heap->ranges, range.begin, range.end, heap_unmapped, heap);
-
-	if (error || wire_head_kind(head) != WIRE_MMAP || head >> WIRE_VALUE_SHIFT || range.begin == range.end)
-		return error;
-	heap->bytes += range.end - range.begin;
-	return mapped_ranges_add(&heap->ranges, &range);
-}
-
+/* The address of a block is in one domain at a time, so those of Python can be followed alone. */
 static bool heap_takes(uint32_t head, bool of_python)
 {
 	unsigned kind = wire_head_kind(head);
 
-	if (wire_is_memory(kind))
-		return !of_python || wire_memory_domain(head) != WIRE_DOMAIN_NATIVE;
-	return !of_python && (kind == WIRE_MMAP || kind == WIRE_MUNMAP);
+	if (!of_python || !blocks_is_event(kind))
+		return blocks_want(kind);
+	return wire_is_memory(kind) && wire_memory_domain(head) != WIRE_DOMAIN_NATIVE;
 }
 
-static int heap_event(struct heap *heap, uint32_t head, const uint64_t *extra)
+/* Mappings of files are no memory of the program's. */
+static int heap_event(struct heap *heap, const struct merge_event *event)
 {
-	return wire_is_memory(wire_head_kind(head)) ? heap_block(heap, head, extra) : heap_mapping(heap, head, extra);
+	struct heap_block made;
+	int error = blocks_pass(&heap->blocks, event->thread->number, event->head, event->extra, &made);
+
+	if (error || !made.address || made.source == BLOCK_OF_FILE)
+		return error;
+	heap->bytes += made.bytes;
+	return blocks_add(&heap->blocks, &made);
 }
 
 /*
@@ -147,6 +100,8 @@ int heap_curve(struct trace *trace, const struct trace_process *process, const s
 
 	if (error)
 		return error;
+	heap.blocks.gone = heap_gone;
+	heap.blocks.user = &heap;
 	if (filter->from_given)
 		merge_skip(&merge, trace->start_ns + filter->from_ns);
 	while (!error && merge_next(&merge, &event)) {
@@ -156,13 +111,13 @@ int heap_curve(struct trace *trace, const struct trace_process *process, const s
 			break;
 		if (!heap_takes(event.head, of_python) || ns < filter_from(filter))
 			continue;
-		error = heap_event(&heap, event.head, event.extra);
-		add_point(&heap, ns);
+		error = heap_event(&heap, &event);
+		if (blocks_is_event(wire_head_kind(event.head)))
+			add_point(&heap, ns);
 	}
 	if (!error)
 		end_step(&heap);
-	u64_map_done(&heap.sizes);
-	mapped_ranges_done(&heap.ranges);
+	blocks_done(&heap.blocks);
 	merge_close(&merge);
 	return error;
 }

@@ -11,9 +11,6 @@
 #include "replay/window.h"
 #include "util/grow.h"
 
-#define SIZE_BITS 30
-#define LIVE_LARGE ((UINT32_C(1) << SIZE_BITS) - 1) /* the size is in live->large */
-
 /* --- blocks --- */
 
 static inline void change_sum(struct live *live, uint32_t number, unsigned source, uint64_t blocks, uint64_t bytes)
@@ -43,25 +40,6 @@ static void allocation_was_temporary(struct live *live, uint32_t number, uint64_
 		live->sizes[size_class(size)].temporary++;
 }
 
-/* latest: address of the latest block of the thread that frees it; NULL: its free was not recorded. */
-static void block_gone(struct live *live, uint64_t address, uint64_t *latest)
-{
-	uint64_t block, size;
-	uint32_t number;
-
-	if (!address || !u64_map_take(&live->blocks, address, &block))
-		return;
-	size = block & LIVE_LARGE;
-	number = (uint32_t)(block >> 32);
-	if (size == LIVE_LARGE)
-		u64_map_take(&live->large, address, &size);
-	change_sum(live, number, (uint32_t)block >> SIZE_BITS, -UINT64_C(1), -size);
-	if (!latest || *latest != address)
-		return;
-	allocation_was_temporary(live, number, size);
-	*latest = 0;
-}
-
 /* A new maximum is the peak. */
 static void note_peak(struct live *live)
 {
@@ -72,60 +50,24 @@ static void note_peak(struct live *live)
 	memcpy(live->peak_sources, live->sources, sizeof(live->sources));
 }
 
-static int block_made(struct live *live, uint64_t address, uint64_t size, uint32_t number, unsigned source)
+static void live_gone(void *user, const struct heap_block *gone, int more, bool freed)
 {
-	uint64_t *block, *large;
+	struct live *live = user;
 
-	block_gone(live, address, NULL); /* if the address is known, its free was not recorded */
-	block = u64_map_make(&live->blocks, address);
-	if (!block)
-		return -ENOMEM;
-	*block = (uint64_t)number << 32 | source << SIZE_BITS | (size < LIVE_LARGE ? size : LIVE_LARGE);
-	if (size >= LIVE_LARGE) {
-		large = u64_map_make(&live->large, address);
-		if (!large)
-			return -ENOMEM;
-		*large = size;
-	}
-	change_sum(live, number, source, 1, size);
-	note_peak(live);
-	return 0;
-}
-
-/* --- mapped ranges --- */
-
-struct unmapping {
-	struct live *live;
-	uint64_t *latest; /* of the thread that unmaps; NULL: something else was mapped there */
-};
-
-static void range_gone(void *user, const struct mapped_range *gone, int more)
-{
-	struct unmapping *unmapping = user;
-	struct live *live = unmapping->live;
-	uint64_t size = gone->end - gone->begin;
-
-	change_sum(live, gone->owner, LIVE_MAPPED, (uint64_t)(int64_t)more, -size);
-	if (more >= 0 || !unmapping->latest || *unmapping->latest != gone->begin)
+	change_sum(live, gone->owner, gone->source, (uint64_t)(int64_t)more, -gone->bytes);
+	if (more >= 0 || !freed || *live->latest_here != gone->address)
 		return;
-	allocation_was_temporary(live, gone->owner, size);
-	*unmapping->latest = 0;
+	allocation_was_temporary(live, gone->owner, gone->bytes);
+	*live->latest_here = 0;
 }
 
-static int unmap(struct live *live, const struct mapped_range *range, uint64_t *latest)
+static int live_made(struct live *live, const struct heap_block *made)
 {
-	struct unmapping unmapping = {live, latest};
-
-	return mapped_ranges_remove(&live->ranges, range->begin, range->end, range_gone, &unmapping);
-}
-
-static int range_made(struct live *live, const struct mapped_range *range)
-{
-	int error = mapped_ranges_add(&live->ranges, range);
+	int error = blocks_add(&live->blocks, made);
 
 	if (error)
 		return error;
-	change_sum(live, range->owner, LIVE_MAPPED, 1, range->end - range->begin);
+	change_sum(live, made->owner, made->source, 1, made->bytes);
 	note_peak(live);
 	return 0;
 }
@@ -287,58 +229,22 @@ static uint32_t count_allocation(struct live *live, struct call_walk *walk, uint
 	return number;
 }
 
-static int make_block(struct live *live, struct call_walk *walk, uint64_t address, uint64_t size, unsigned domain)
-{
-	uint32_t number = count_allocation(live, walk, size);
-
-	return walk->error
-		   ? walk->error
-		   : block_made(live, address, size, number, domain == WIRE_DOMAIN_NATIVE ? LIVE_MALLOC : LIVE_PYTHON);
-}
-
-/* An allocation, where none is counted: its address is another block's no more. */
-static void pass_block(struct live *live, struct call_walk *walk, uint64_t address)
-{
-	walk->replay.native_frame = 0;
-	block_gone(live, address, NULL);
-}
-
 static int take_block(struct live *live, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
-	uint64_t address = wire_memory_address(extra[0]), *latest = &live->latest[walk->thread->number];
-	unsigned kind = wire_head_kind(head);
-	int error = 0;
+	struct heap_block made;
+	int error;
 
-	if (kind == WIRE_FREE) {
-		block_gone(live, address, latest);
-		return 0;
-	}
-	if (!address)
-		return 0;
-	if (kind == WIRE_REALLOC)
-		block_gone(live, wire_memory_address(extra[1]), latest);
-	if (live->inside)
-		error = make_block(live, walk, address, wire_memory_size(head, extra[0]), wire_memory_domain(head));
-	else
-		pass_block(live, walk, address);
-	*latest = address;
-	return error;
-}
-
-static int take_mapping(struct live *live, struct call_walk *walk, uint32_t head, const uint64_t *extra)
-{
-	struct mapped_range range = mapped_range_of(head, extra);
-	uint64_t *latest = &live->latest[walk->thread->number];
-	bool maps = wire_head_kind(head) == WIRE_MMAP;
-	int error = range.begin < range.end ? unmap(live, &range, maps ? NULL : latest) : 0;
-
-	if (error || !maps || range.begin == range.end)
+	live->latest_here = &live->latest[walk->thread->number];
+	error = blocks_pass(&live->blocks, walk->thread->number, head, extra, &made);
+	if (error || !made.address)
 		return error;
-	if (live->inside && !(head >> WIRE_VALUE_SHIFT)) {
-		range.owner = count_allocation(live, walk, range.end - range.begin);
-		error = walk->error ? walk->error : range_made(live, &range);
+	if (!live->inside) {
+		walk->replay.native_frame = 0;
+	} else if (made.source != BLOCK_OF_FILE) {
+		made.owner = count_allocation(live, walk, made.bytes);
+		error = walk->error ? walk->error : live_made(live, &made);
 	}
-	*latest = range.begin;
+	*live->latest_here = made.address;
 	return error;
 }
 
@@ -363,7 +269,6 @@ static void live_other(void *owner, struct call_walk *walk, uint32_t head, const
 {
 	struct live *live = owner;
 	unsigned kind = wire_head_kind(head);
-	bool block = wire_is_memory(kind), mapping = kind == WIRE_MMAP || kind == WIRE_MUNMAP;
 	uint64_t peaks = live->peaks;
 	int error = 0;
 
@@ -372,18 +277,16 @@ static void live_other(void *owner, struct call_walk *walk, uint32_t head, const
 		walk->frames[walk->shown - 1].user = 0;
 	if (kind == WIRE_MARK && live->marks)
 		error = take_mark(live, walk, head, extra);
-	else if (!block && !mapping)
+	else if (!blocks_want(kind))
 		return;
 	else if (__builtin_expect(walk->replay.now >= live->end_ticks, 0))
 		error = snapshot_end(live);
-	live->any |= block || mapping;
-	if (!error && block)
+	live->any |= blocks_is_event(kind);
+	if (!error && blocks_want(kind))
 		error = take_block(live, walk, head, extra);
-	else if (!error && mapping)
-		error = take_mapping(live, walk, head, extra);
 	if (live->peaks != peaks)
 		live->peak_ns = walk->now_ns;
-	if (live->watch && kind != WIRE_MARK)
+	if (live->watch && blocks_is_event(kind))
 		live->watch(live->watcher, walk->now_ns, live->bytes);
 	if (error)
 		walk_fail(walk, error);
@@ -437,6 +340,8 @@ static int live_read(struct live *live, const struct call_walk *walk, const stru
 	static const struct call_visitor visitor = {.other = live_other, .lines = true};
 	int error = reserve_sums(live);
 
+	live->blocks.gone = live_gone;
+	live->blocks.user = live;
 	live->functions = functions;
 	live->knows_calls = trace_process_records(walk->process, "call");
 	live->inside = !live->marks;
@@ -554,9 +459,7 @@ void live_forget(struct live *live)
 void live_done(struct live *live)
 {
 	stacks_done(&live->stacks);
-	u64_map_done(&live->blocks);
-	u64_map_done(&live->large);
-	mapped_ranges_done(&live->ranges);
+	blocks_done(&live->blocks);
 	u64_map_done(&live->lines_known);
 	u64_map_done(&live->tasks_known);
 	free(live->latest);

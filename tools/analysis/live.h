@@ -5,11 +5,9 @@
  * memory and check. Reads all threads of a process once, in order of time, because any thread may free the blocks of
  * another.
  *
- *   live      allocated in the time range and not freed in it. A successful realloc frees the old block and makes a
- *             new one; a failed allocation or realloc changes nothing. Blocks from before the range are unknown: a
- *             free of one counts nothing, a realloc of one makes a block
- *   mapped    a range of mmap() without a file is a block; each part that munmap() leaves of it is one. The kernel and
- *             the program may map over a range, which ends it there. Mappings of files are no memory of the program's
+ *   live      allocated in the time range and not freed in it (blocks.h). A successful realloc frees the old block and
+ *             makes a new one; a failed allocation or realloc changes nothing. Blocks from before the range are
+ *             unknown: a free of one counts nothing, a realloc of one makes a block
  *   temporary an allocation whose block its thread frees, or moves by realloc, before it allocates again (as in memray)
  *   process   each has its own blocks. A forked child begins with none: inherited blocks are the parent's
  *   end       the end of the time range; if none is set, the end of the program (replay/program_end.h), or else the
@@ -27,7 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analysis/mapped_ranges.h"
+#include "analysis/blocks.h"
 #include "analysis/stacks.h"
 #include "replay/call_walk.h"
 #include "util/progress.h"
@@ -35,9 +33,6 @@
 
 /* The moment at which live blocks are counted; or temporary allocations, wherever. */
 enum live_moment { LIVE_NONE, LIVE_END, LIVE_PEAK, LIVE_TEMPORARY };
-
-/* What allocated a block: Python's allocators, malloc() and its kin, mmap(). */
-enum live_source { LIVE_PYTHON, LIVE_MALLOC, LIVE_MAPPED, LIVE_SOURCES };
 
 #define LIVE_TASK "~task" /* what stands for a file in the functions that stand for tasks */
 
@@ -106,20 +101,19 @@ struct live {
 	struct stacks stacks;  /* below the root, one node for each thread, whose function is the thread's number */
 	struct live_sum *sums; /* by stack number; [0] is for threads that are not shown */
 	uint32_t sum_count;
-	struct u64_map blocks;	     /* address: stack number << 32 | source << 30 | size, or LIVE_LARGE */
-	struct u64_map large;	     /* address: size */
-	struct mapped_ranges ranges; /* their owners are stack numbers */
-	struct u64_map lines_known;  /* stack number << 32 | line: the stack with its innermost function at the line */
-	struct u64_map tasks_known;  /* thread << 32 | task: function number + 1 */
-	uint64_t *latest;	     /* by thread: address of its latest block, until it is freed */
+	struct blocks blocks;	    /* their owners are stack numbers */
+	struct u64_map lines_known; /* stack number << 32 | line: the stack with its innermost function at the line */
+	struct u64_map tasks_known; /* thread << 32 | task: function number + 1 */
+	uint64_t *latest;	    /* by thread: address of its latest block, until it is freed */
+	uint64_t *latest_here;	    /* of the current event's thread */
 	struct live_size sizes[LIVE_SIZES]; /* of the shown threads */
 	bool any;			    /* a memory event was read */
 	uint64_t missing_stacks;	    /* allocations of the shown threads whose stack is not known */
 	bool knows_calls;		    /* an empty stack means that no function runs */
 	bool inside;			    /* between two marks, or there are none: allocations count */
-	uint64_t sources[LIVE_SOURCES];	    /* bytes of live blocks; at the peak; at the end, if that is set */
-	uint64_t peak_sources[LIVE_SOURCES];
-	uint64_t end_sources[LIVE_SOURCES];
+	uint64_t sources[BLOCK_SOURCES];    /* bytes of live blocks; at the peak; at the end, if that is set */
+	uint64_t peak_sources[BLOCK_SOURCES];
+	uint64_t end_sources[BLOCK_SOURCES];
 	int64_t marked_ns; /* time of the last end mark, which is the end then; PROGRAM_END_NONE: none so far */
 	uint64_t bytes;	   /* of all live blocks */
 	uint64_t peak_bytes;

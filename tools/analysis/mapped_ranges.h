@@ -1,7 +1,7 @@
 /*
  * mapped_ranges.h - the mapped ranges of a process: what mmap() gave and munmap() has not taken back.
  *
- * Used by live.c and heap_curve.c. A range is sorted in by its begin and may be unmapped in parts: a part in the middle
+ * Used by blocks.c. A range is sorted in by its begin and may be unmapped in parts: a part in the middle
  * leaves two. The kernel allows a process 65,530 ranges (vm.max_map_count); an insertion moves those behind it.
  */
 #ifndef EVPROF_TOOLS_ANALYSIS_MAPPED_RANGES_H

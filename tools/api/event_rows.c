@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/blocks.h"
 #include "replay/named_events.h"
 #include "util/u64_map.h"
 
@@ -75,7 +76,8 @@ static const struct table_field fields_with_numbers[COLUMNS] = {
 struct row_process {
 	const struct function_name *functions; /* by key + 1 */
 	const int32_t *marks;		       /* names by id */
-	struct u64_map sizes;		       /* of live blocks; address: size + 1 */
+	struct blocks blocks;		       /* alive */
+	int64_t freed;			       /* minus the size of what the current event freed */
 	struct u64_map spans;		       /* that are open (named_events.h) */
 };
 
@@ -130,47 +132,42 @@ static inline void put_memory_row(struct event_rows *rows, const struct event_st
 	put_row(rows, event, what);
 }
 
-/* Minus the size of the freed block; removes the block. */
-static int64_t take_freed_size(const struct event_rows *rows, struct row_process *process, uint64_t address)
+static void note_freed(void *user, const struct heap_block *gone, int more, bool freed)
 {
-	uint64_t size;
+	struct row_process *process = user;
 
-	if (!rows->sizes || !address || !u64_map_take(&process->sizes, address, &size))
-		return 0;
-	return -(int64_t)(size - 1);
+	(void)more;
+	if (freed)
+		process->freed = -(int64_t)gone->bytes;
 }
 
-static int note_size(const struct event_rows *rows, struct row_process *process, uint64_t address, uint64_t size)
+/* Follows the block of a memory event. Sets the process's freed. */
+static int follow_block(const struct event_rows *rows, const struct event_stream_event *event)
 {
-	uint64_t *value;
+	struct row_process *process = event->user;
+	struct heap_block made;
+	int error;
 
-	if (!rows->sizes || !address)
+	process->freed = 0;
+	if (!rows->sizes)
 		return 0;
-	value = u64_map_make(&process->sizes, address);
-	if (value)
-		*value = size + 1;
-	return value ? 0 : -ENOMEM;
+	error = blocks_pass(&process->blocks, event->thread->number, event->head, event->extra, &made);
+	return error || !made.address ? error : blocks_add(&process->blocks, &made);
 }
 
 static int take_memory(struct event_rows *rows, const struct event_stream_event *event, enum row_what what)
 {
-	struct row_process *process = event->user;
 	uint64_t address = wire_memory_address(event->extra[0]);
-	uint64_t size = wire_memory_size(event->head, event->extra[0]);
-	int error;
+	int error = follow_block(rows, event);
+	int64_t freed = ((struct row_process *)event->user)->freed;
 
 	if (what == ROW_FREE) {
-		put_memory_row(rows, event, address, take_freed_size(rows, process, address), what);
-		return 0;
+		put_memory_row(rows, event, address, freed, what);
+		return error;
 	}
-	if (what == ROW_REALLOC) {
-		uint64_t old = wire_memory_address(event->extra[1]);
-
-		/* A failed realloc leaves the old block unchanged. */
-		put_memory_row(rows, event, old, address ? take_freed_size(rows, process, old) : 0, ROW_REALLOC_FREE);
-	}
-	error = note_size(rows, process, address, size);
-	put_memory_row(rows, event, address, (int64_t)size, what);
+	if (what == ROW_REALLOC)
+		put_memory_row(rows, event, wire_memory_address(event->extra[1]), freed, ROW_REALLOC_FREE);
+	put_memory_row(rows, event, address, (int64_t)wire_memory_size(event->head, event->extra[0]), what);
 	return error;
 }
 
@@ -203,10 +200,11 @@ static int take_named(struct event_rows *rows, const struct event_stream_event *
 static int take_event(void *owner, const struct event_stream_event *event)
 {
 	struct event_rows *rows = owner;
-	enum row_what what = what_of[wire_head_kind(event->head)];
+	unsigned kind = wire_head_kind(event->head);
+	enum row_what what = what_of[kind];
 
 	if (what == ROW_NONE)
-		return 0;
+		return blocks_want(kind) && !blocks_is_event(kind) ? follow_block(rows, event) : 0;
 	rows->thread = event->thread;
 	if (what >= ROW_SPAN_BEGIN)
 		return take_named(rows, event, what);
@@ -227,6 +225,8 @@ static int begin_process(void *owner, const struct trace_process *process, uint3
 	if (!own)
 		return -ENOMEM;
 	rows->processes[process->number] = own;
+	own->blocks.gone = note_freed;
+	own->blocks.user = own;
 	own->functions = rows->names->of[process->number];
 	own->marks = rows->names->marks[process->number];
 	return 0;
@@ -239,7 +239,7 @@ static void end_process(void *owner, const struct trace_process *process, void *
 
 	rows->processes[process->number] = NULL;
 	if (own) {
-		u64_map_done(&own->sizes);
+		blocks_done(&own->blocks);
 		u64_map_done(&own->spans);
 	}
 	free(own);

@@ -40,6 +40,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/blocks.h"
 #include "export/csv_function.h"
 #include "replay/event_stream.h"
 #include "replay/named_events.h"
@@ -50,7 +51,8 @@
 #define CSV_HEADER "time,value1,value2,event,name,mod,lineno,from_name,from_mod,from_line,pid,tid,value\n"
 
 struct csv_process {
-	struct u64_map sizes; /* of live blocks; address: size + 1 */
+	struct blocks blocks; /* alive */
+	int64_t freed;	      /* minus the size of what the current event freed */
 	struct u64_map spans; /* that are open (named_events.h) */
 	uint32_t keys;
 	struct csv_function functions[]; /* by key */
@@ -244,48 +246,45 @@ static inline int put_row(struct csv *csv, const struct csv_event *event, uint64
 
 /* --- memory --- */
 
-/* Minus the size of the freed block; removes the block. */
-static int64_t take_freed_size(const struct csv *csv, struct csv_process *process, uint64_t address)
+static void note_freed(void *user, const struct heap_block *gone, int more, bool freed)
 {
-	uint64_t size;
+	struct csv_process *process = user;
 
-	if (csv->export->no_freed_sizes || !address || !u64_map_take(&process->sizes, address, &size))
-		return 0;
-	return -(int64_t)(size - 1);
+	(void)more;
+	if (freed)
+		process->freed = -(int64_t)gone->bytes;
 }
 
-static int note_size(const struct csv *csv, struct csv_process *process, uint64_t address, uint64_t size)
+/* Follows the block of a memory event. Sets the process's freed. */
+static int follow_block(const struct csv *csv, const struct csv_event *event, const uint64_t *extra,
+			struct csv_process *process)
 {
-	uint64_t *value;
+	struct heap_block made;
+	int error;
 
-	if (csv->export->no_freed_sizes || !address)
+	process->freed = 0;
+	if (csv->export->no_freed_sizes)
 		return 0;
-	value = u64_map_make(&process->sizes, address);
-	if (value)
-		*value = size + 1;
-	return value ? 0 : -ENOMEM;
+	error = blocks_pass(&process->blocks, event->thread, event->head, extra, &made);
+	return error || !made.address ? error : blocks_add(&process->blocks, &made);
 }
 
 static int put_memory(struct csv *csv, const struct csv_event *event, const uint64_t *extra)
 {
 	const struct trace_thread *thread = csv->trace->threads[event->thread];
 	struct csv_process *process = csv->processes[trace_process_of(csv->trace, thread)->number];
+	int error = follow_block(csv, event, extra, process);
 	unsigned kind = wire_head_kind(event->head);
-	uint64_t address = wire_memory_address(extra[0]);
-	uint64_t size = wire_memory_size(event->head, extra[0]);
-	int error = 0;
+	uint64_t address;
 
+	if (error || !wire_is_memory(kind))
+		return error;
+	address = wire_memory_address(extra[0]);
 	if (kind == WIRE_FREE)
-		return put_row(csv, event, address, take_freed_size(csv, process, address), kind);
-	if (kind == WIRE_REALLOC) {
-		uint64_t old = wire_memory_address(extra[1]);
-
-		/* A failed realloc leaves the old block unchanged. */
-		error = put_row(csv, event, old, address ? take_freed_size(csv, process, old) : 0, CSV_REALLOC_FREE);
-	}
-	if (!error)
-		error = note_size(csv, process, address, size);
-	return error ? error : put_row(csv, event, address, (int64_t)size, kind);
+		return put_row(csv, event, address, process->freed, kind);
+	if (kind == WIRE_REALLOC)
+		error = put_row(csv, event, wire_memory_address(extra[1]), process->freed, CSV_REALLOC_FREE);
+	return error ? error : put_row(csv, event, address, (int64_t)wire_memory_size(event->head, extra[0]), kind);
 }
 
 /* --- spans, marks and counters --- */
@@ -330,10 +329,16 @@ static int put_named(struct csv *csv, const struct csv_event *event, const uint6
 
 /* --- all --- */
 
+/* Whether put_memory() wants it. Mappings have no row. */
+static inline bool csv_is_memory(unsigned kind)
+{
+	return wire_is_memory(kind) || kind == WIRE_REALLOC_BEGIN || kind == WIRE_GAP || kind == WIRE_PAUSE;
+}
+
 /* Whether the extra words of such an event are queued, too. */
 static inline bool csv_has_words(unsigned kind)
 {
-	return wire_is_memory(kind) || named_event_is(kind);
+	return csv_is_memory(kind) || named_event_is(kind);
 }
 
 /* Runs in the second thread. */
@@ -350,7 +355,7 @@ static int write_rows(void *owner, const char *bytes, size_t used)
 		at += sizeof(*event);
 		if (csv_has_words(kind)) {
 			error =
-			    (wire_is_memory(kind) ? put_memory : put_named)(csv, event, (const uint64_t *)(bytes + at));
+			    (csv_is_memory(kind) ? put_memory : put_named)(csv, event, (const uint64_t *)(bytes + at));
 			at += wire_extra_words(event->head) * sizeof(uint64_t);
 		} else {
 			error = put_row(csv, event, 0, 0, kind);
@@ -366,7 +371,7 @@ static int csv_event(void *owner, const struct event_stream_event *event)
 	unsigned words = csv_has_words(kind) ? wire_extra_words(event->head) : 0;
 	struct csv_event *room;
 
-	if (!kind_names[kind])
+	if (!kind_names[kind] && !csv_is_memory(kind))
 		return 0;
 	room = batches_room(&csv->events, sizeof(*room) + words * sizeof(uint64_t));
 	if (room) {
@@ -386,6 +391,8 @@ static int csv_begin(void *owner, const struct trace_process *process, uint32_t 
 	if (!own)
 		return -ENOMEM;
 	own->keys = keys;
+	own->blocks.gone = note_freed;
+	own->blocks.user = own;
 	return 0;
 }
 
@@ -400,7 +407,7 @@ static void csv_end(void *owner, const struct trace_process *process, void *user
 		return;
 	for (uint32_t key = 0; key < own->keys; key++)
 		free(own->functions[key].bytes);
-	u64_map_done(&own->sizes);
+	blocks_done(&own->blocks);
 	u64_map_done(&own->spans);
 	free(own);
 }

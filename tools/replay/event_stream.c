@@ -154,9 +154,10 @@ static int show_other(void *owner, struct replay *replay, uint32_t head, const u
 {
 	struct event_stream *stream = owner;
 	uint32_t shown = stream->thread->shown;
+	unsigned kind = wire_head_kind(head);
 
 	(void)extra;
-	if (wire_is_bookkeeping(wire_head_kind(head)))
+	if (wire_is_bookkeeping(kind) && kind != WIRE_REALLOC_BEGIN && kind != WIRE_GAP)
 		return 0;
 	if (shown)
 		emit_event(stream, replay->frames[shown - 1].key, replay->frames[shown - 1].owner);

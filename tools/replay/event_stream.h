@@ -35,7 +35,7 @@ struct event_stream_event {
 	const struct trace_thread *thread;
 	void *user;	  /* of the process, as event_stream_user.begin() gave it */
 	int64_t ns;	  /* CLOCK_MONOTONIC; never decreases */
-	uint32_t head;	  /* never bookkeeping */
+	uint32_t head;	  /* no bookkeeping but WIRE_REALLOC_BEGIN and WIRE_GAP */
 	uint32_t running; /* keys (replay.h), or EVENT_STREAM_NOBODY */
 	uint32_t caller;
 	const uint64_t *extra;

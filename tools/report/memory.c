@@ -107,11 +107,11 @@ static void put_time(struct output *output, int64_t ns)
 }
 
 /* Whose allocators gave it, where that may differ. */
-static void put_sources(const struct report_memory *report, const uint64_t sources[LIVE_SOURCES])
+static void put_sources(const struct report_memory *report, const uint64_t sources[BLOCK_SOURCES])
 {
-	static const char *const names[LIVE_SOURCES] = {"Python's", "malloc's", "mapped"};
+	static const char *const names[BLOCK_SOURCES] = {"Python's", "malloc's", "mapped"};
 
-	for (unsigned i = 0; i < LIVE_SOURCES && report->any_native; i++) {
+	for (unsigned i = 0; i < BLOCK_SOURCES && report->any_native; i++) {
 		output_string(report->output, i ? ", " : ": ");
 		put_bytes(report->output, sources[i], 0);
 		output_format(report->output, " %s", names[i]);
