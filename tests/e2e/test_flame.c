@@ -171,7 +171,7 @@ SCENARIO(flame, shapes_lines, SUPPORTED)
 	expect_own_counts(python, "call,c_call,line");
 }
 
-/* Files of one name are distinguished by as much of their path as that needs. Each stops a time in work() and around it. */
+/* Files of one name are distinguished by as much of their path as that needs. Each stops in work() and around it. */
 SCENARIO_SOME(flame, folded_packages, SUPPORTED)
 {
 	static const char *const paths[] = {"one/__init__.py", "two/__init__.py", "two/sub/__init__.py", "main.py"};
