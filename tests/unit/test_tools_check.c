@@ -14,6 +14,27 @@ TestSuite(check, .init = begin_trace, .fini = tear_down);
 
 /* --- check --- */
 
+/* A process of whose META object only these members matter. */
+static void begin_process(const char *members)
+{
+	fixture_free(fixture);
+	fixture = fixture_new();
+	process = 0;
+	fixture->processes = 1;
+	fixture_meta(
+	    fixture, 0,
+	    "{\"type\":\"process\",\"process\":0,\"pid\":10,\"ppid\":1,\"start\":\"exec\",\"python\":\"3.11.2\","
+	    "\"argv\":[],\"exe\":\"\",\"cwd\":\"/\",\"host\":\"h\",\"program\":\"a\",\"clock_kind\":0,"
+	    "\"clock_shift\":0,\"start_ticks\":0,%s}",
+	    members);
+	thread = fixture_thread(fixture, process, 10, 1000);
+}
+
+static void begin_memory(void)
+{
+	begin_process("\"events\":[\"call\",\"mem\"]");
+}
+
 /* outer(inner(inner)) twice, a C function, memory, and 3 lost events. */
 static void something(void)
 {
@@ -89,6 +110,7 @@ Test(check, times_as_the_report_prints_them)
 
 Test(check, peak_and_losses)
 {
+	begin_memory();
 	something();
 	expect_check("--max-alloc 6000 TRACE", 0, "6000 bytes in process 10, at most 6000");
 	expect_check("--max-alloc 5K TRACE", 1, "6000 bytes in process 10, at most 5120");
@@ -147,22 +169,6 @@ Test(check, paths)
 	expect_check("--max-calls pp/db.py:query=1 TRACE", 2, "no function of the trace matches");
 }
 
-/* A process of whose META object only these members matter. */
-static void begin_process(const char *members)
-{
-	fixture_free(fixture);
-	fixture = fixture_new();
-	process = 0;
-	fixture->processes = 1;
-	fixture_meta(
-	    fixture, 0,
-	    "{\"type\":\"process\",\"process\":0,\"pid\":10,\"ppid\":1,\"start\":\"exec\",\"python\":\"3.11.2\","
-	    "\"argv\":[],\"exe\":\"\",\"cwd\":\"/\",\"host\":\"h\",\"program\":\"a\",\"clock_kind\":0,"
-	    "\"clock_shift\":0,\"start_ticks\":0,%s}",
-	    members);
-	thread = fixture_thread(fixture, process, 10, 1000);
-}
-
 Test(check, sampled)
 {
 	begin_process("\"events\":[\"call\",\"line\"],\"sample_rate\":100");
@@ -216,6 +222,7 @@ Test(check, functions_left_out)
 
 Test(check, stopped_for_a_while)
 {
+	begin_memory();
 	code(1, "/src/mod.py", 1, "f", "");
 	called(1, 2, 1);
 	event(WIRE_PAUSE, 1, 1);
@@ -231,6 +238,7 @@ Test(check, stopped_for_a_while)
 
 Test(check, what_memory_it_covers)
 {
+	begin_memory();
 	something();
 	expect_check("--max-alloc 6000 TRACE", 0, "Python's allocators");
 }

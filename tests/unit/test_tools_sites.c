@@ -465,7 +465,7 @@ Test(sites, limits)
 	expect_check("--max-rss 9000000 TRACE", 0, "ok     --max-rss 9000000: 9000000 bytes in process 10");
 	expect_check("--max-rss 8M TRACE", 1, "FAILED --max-rss 8M: 9000000 bytes");
 	/* Python's alone. */
-	expect_check("--max-alloc 1000 TRACE", 0, "ok     --max-alloc 1000: 1000 bytes");
+	expect_check("--max-alloc 1000 TRACE", 0, "--max-heap limits native memory");
 }
 
 Test(sites, limits_on_what_was_not_recorded, .init = NULL)
@@ -476,8 +476,41 @@ Test(sites, limits_on_what_was_not_recorded, .init = NULL)
 	expect_check("--max-heap 1M TRACE", 2, "ERROR  --max-heap 1M: memory that libraries take from malloc was not");
 	expect_check("--max-heap 10 TRACE", 1, "FAILED --max-heap 10: 1000 bytes");
 	expect_check("--max-leak 1M TRACE", 2, "ERROR  --max-leak 1M: memory that libraries take from malloc was not");
-	expect_check("--max-allocations 9 TRACE", 0, "ok     --max-allocations 9: 1 allocations");
+	expect_check("--max-alloc 1000 TRACE", 0, "native memory (malloc, mmap: numpy's) was not recorded");
+	expect_check(
+	    "--max-allocations 9 TRACE", 0,
+	    "ok     --max-allocations 9: 1 allocations, at most 9, by Python's allocators; native ones (malloc, "
+	    "mmap) were not");
 	expect_check("--max-rss 1G TRACE", 2, "ERROR  --max-rss 1G: the resident size");
+}
+
+/* Without Python's allocators the heap is not whole, either. */
+Test(sites, limits_on_malloc_alone, .init = NULL)
+{
+	static const char *const limits[] = {"heap", "leak", "allocations"};
+	char words[64], line[64];
+
+	begin_process("\"call\",\"malloc\"");
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_NATIVE, 0x200, 500, 0, 1);
+	save(0);
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(words, sizeof(words), "--max-%s 1000 TRACE", limits[i]);
+		snprintf(line, sizeof(line), "ERROR  --max-%s 1000: a process did not record what Python's", limits[i]);
+		expect_check(words, 2, line);
+	}
+	expect_check("--max-alloc 1000 TRACE", 2, "ERROR  --max-alloc 1000: the trace holds no memory events");
+	expect_check("--max-heap 499 TRACE", 1, "FAILED --max-heap 499: 500 bytes");
+}
+
+/* As where the program was linked with an allocator. */
+Test(sites, limits_on_an_unseen_malloc, .init = NULL)
+{
+	begin_process("\"call\",\"mem\",\"malloc\"],\"malloc_unseen\":true,\"rest\":[");
+	made(0x100, 1000);
+	save(0);
+	expect_check("--max-heap 1000 TRACE", 2, "ERROR  --max-heap 1000: memory that libraries take from malloc was");
+	expect_check("--max-leak 1000 TRACE", 2, "ERROR  --max-leak 1000: memory that libraries take from malloc was");
+	expect_check("--max-alloc 1000 TRACE", 0, "native memory (malloc, mmap: numpy's) was not recorded");
 }
 
 Test(sites, limits_without_memory_events, .init = NULL)

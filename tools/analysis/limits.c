@@ -166,7 +166,6 @@ static int note_memory(void *owner, struct memory *memory)
 
 	note_process(limits, LIMIT_HEAP, memory->process, memory->all.peak.bytes);
 	note_process(limits, LIMIT_LEAK, memory->process, memory->all.end.bytes);
-	limits->unrecorded.malloc |= !trace_process_records(memory->process, "malloc");
 	for (size_t i = 0; i < limits->count; i++)
 		if (limits->at[i].kind == LIMIT_ALLOCATIONS) {
 			limits->at[i].measured += memory->all.made.blocks;
@@ -237,6 +236,8 @@ static int find_unrecorded(struct limits *limits, struct trace *trace)
 			continue;
 		unrecorded->sampled |= trace_process_sample_rate(process) != 0;
 		unrecorded->filtered |= trace_process_is_filtered(process);
+		unrecorded->memory |= !trace_process_records(process, "mem");
+		unrecorded->malloc |= !trace_process_records(process, "malloc") || trace_process_misses_malloc(process);
 		unrecorded->calls |= !trace_process_records(process, "call");
 		unrecorded->c_calls |= !trace_process_records(process, "c_call");
 		error = find_pauses(unrecorded, trace, process);
@@ -298,21 +299,33 @@ static bool misses_calls(const struct unrecorded *unrecorded, const struct limit
 	return (unrecorded->calls && !of_c) || (unrecorded->c_calls && limit->match.module && !of_python && !of_c);
 }
 
+/* The same for a limit of memory. */
+static const char *memory_doubt(const struct unrecorded *unrecorded, const struct limit *limit)
+{
+	if (limit->kind == LIMIT_RSS)
+		return unrecorded->peak_rss || !limit->pid ? "the resident size of a process is not in the trace: it "
+							     "was killed, or runs"
+							   : NULL;
+	if (!limit->pid)
+		return "the trace holds no memory events; record them with --events call,c_call,mem";
+	if ((limit->kind == LIMIT_HEAP || limit->kind == LIMIT_LEAK) && unrecorded->malloc)
+		return "memory that libraries take from malloc was not recorded; --max-alloc limits Python's "
+		       "allocators alone";
+	if (unrecorded->memory)
+		return "a process did not record what Python's allocators give; record it with --events mem";
+	return NULL;
+}
+
 const char *limit_doubt(const struct limits *limits, const struct limit *limit)
 {
 	const struct unrecorded *unrecorded = &limits->unrecorded;
 
 	if (limit->kind == LIMIT_LOST)
 		return NULL;
+	if (limit->kind >= LIMIT_ALLOC && limit->kind <= LIMIT_RSS && memory_doubt(unrecorded, limit))
+		return memory_doubt(unrecorded, limit);
 	if (limit->kind == LIMIT_RSS)
-		return unrecorded->peak_rss || !limit->pid ? "the resident size of a process is not in the trace: it "
-							     "was killed, or runs"
-							   : NULL;
-	if (limit->kind >= LIMIT_ALLOC && limit->kind <= LIMIT_ALLOCATIONS && !limit->pid)
-		return "the trace holds no memory events; record them with --events call,c_call,mem";
-	if ((limit->kind == LIMIT_HEAP || limit->kind == LIMIT_LEAK) && unrecorded->malloc)
-		return "memory that libraries take from malloc was not recorded; --max-alloc limits Python's "
-		       "allocators alone";
+		return NULL;
 	if (limits_functions(limit) && unrecorded->sampled)
 		return "stacks were sampled, which counts no calls; record with --events call,c_call";
 	if (limits_functions(limit) && misses_calls(unrecorded, limit))

@@ -49,7 +49,8 @@ struct unrecorded {
 	bool filtered; /* by EVPROF_INCLUDE and similar settings */
 	bool calls;
 	bool c_calls;
-	bool malloc;   /* memory was recorded, but not malloc() and mmap() */
+	bool memory;   /* Python's allocators */
+	bool malloc;   /* malloc() and mmap(), or the program has a malloc() of its own */
 	bool peak_rss; /* of a process */
 };
 

@@ -16,12 +16,18 @@ const char *const limit_options[] = {
 
 #define DESCRIPTION_BYTES 512
 
-/* What the bytes of a limit are, behind the numbers. */
-static const char *bytes_of(enum limit_kind kind)
+/* What the amount of a limit is, behind the numbers. */
+static const char *amount_of(const struct limits *limits, enum limit_kind kind)
 {
+	bool unseen = limits->unrecorded.malloc;
+
 	switch (kind) {
 	case LIMIT_ALLOC:
-		return ", from Python's allocators; memory that libraries (numpy) take from malloc is not counted";
+		return unseen
+			   ? ", from Python's allocators; native memory (malloc, mmap: numpy's) was not recorded"
+			   : ", from Python's allocators; --max-heap limits native memory (malloc, mmap: numpy's), too";
+	case LIMIT_ALLOCATIONS:
+		return unseen ? ", by Python's allocators; native ones (malloc, mmap) were not recorded" : "";
 	case LIMIT_LEAK:
 		return ", alive at the end";
 	case LIMIT_RSS:
@@ -31,9 +37,10 @@ static const char *bytes_of(enum limit_kind kind)
 	}
 }
 
-static void describe_measure(const struct limit *limit, char *text, size_t size)
+static void describe_measure(const struct limits *limits, const struct limit *limit, char *text, size_t size)
 {
 	int digits = limit->unit_ns == 1000000 ? 3 : limit->unit_ns == 1000 ? 6 : 9;
+	const char *amount = amount_of(limits, limit->kind);
 
 	if (limit->kind == LIMIT_CALLS)
 		snprintf(text, size, "%" PRIu64 " calls, at most %" PRIu64, limit->measured, limit->allowed);
@@ -41,10 +48,11 @@ static void describe_measure(const struct limit *limit, char *text, size_t size)
 		snprintf(text, size, "%.*f s, at most %.*f s", limit->allowed ? digits : 9,
 			 (double)limit->measured / 1e9, limit->allowed ? digits : 9, (double)limit->allowed / 1e9);
 	else if (limit->kind == LIMIT_ALLOCATIONS)
-		snprintf(text, size, "%" PRIu64 " allocations, at most %" PRIu64, limit->measured, limit->allowed);
+		snprintf(text, size, "%" PRIu64 " allocations, at most %" PRIu64 "%s", limit->measured, limit->allowed,
+			 amount);
 	else if (limit->kind != LIMIT_LOST)
 		snprintf(text, size, "%" PRIu64 " bytes in process %" PRId64 ", at most %" PRIu64 "%s", limit->measured,
-			 limit->pid, limit->allowed, bytes_of(limit->kind));
+			 limit->pid, limit->allowed, amount);
 	else
 		snprintf(text, size, "%" PRIu64 " events lost, at most %" PRIu64, limit->measured, limit->allowed);
 }
@@ -65,7 +73,7 @@ static void describe_limit(const struct limits *limits, const struct limit *limi
 	if (limit->result == LIMIT_ERROR)
 		describe_error(limits, limit, text, DESCRIPTION_BYTES);
 	else
-		describe_measure(limit, text, DESCRIPTION_BYTES);
+		describe_measure(limits, limit, text, DESCRIPTION_BYTES);
 }
 
 int report_limits(const struct limits *limits)
