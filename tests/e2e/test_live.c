@@ -91,19 +91,20 @@ SCENARIO(live, stacks_of_their_own, 6)
 /* ---- go tool pprof ---- */
 
 /* What it says is the sum of the samples of that type and function, in bytes or blocks; 0 where it does not name it. */
-static double pprof_flat(const struct outcome *outcome, const char *type, const char *unit, const char *function)
+static double pprof_flat(const struct outcome *outcome, const char *type, const char *unit, const char *granularity,
+			 const char *name)
 {
 	struct outcome *top =
 	    run(.how = JOB_BARE, .timeout_s = 300,
-		.args = {"go", "tool", "pprof", text("-sample_index=%s", type), text("-unit=%s", unit), "-top",
-			 "-nodefraction=0", "-edgefraction=0", "-nodecount=100000", "-output=/dev/stdout",
+		.args = {"go", "tool", "pprof", text("-sample_index=%s", type), text("-unit=%s", unit), granularity,
+			 "-top", "-nodefraction=0", "-edgefraction=0", "-nodecount=100000", "-output=/dev/stdout",
 			 text("%s/profile.pb.gz", outcome->directory)});
 	const char *line;
 
 	if (top->status != 0 && strstr(top->err, "no such tool"))
 		cr_skip_test("this go has no pprof");
 	expect(top, top->status == 0 && strstr(top->out, text("Type: %s", type)), "go tool pprof reads %s", type);
-	line = strstr(top->out, text(" %s\n", function));
+	line = strstr(top->out, text(" %s\n", name));
 	while (line && line > top->out && line[-1] != '\n')
 		line--;
 	return line ? atof(line) : 0;
@@ -129,15 +130,46 @@ SCENARIO(live, go_tool_pprof, SCENARIO_ONCE)
 	outcome = run(.python = python_any(), .args = {"-c", program});
 	result = tool("export", "-f", "pprof", outcome->trace, "-o", text("%s/profile.pb.gz", outcome->directory));
 	expect(result, result->status == 0, "it is exported");
-	space = pprof_flat(outcome, "inuse_space", "B", "keep");
-	objects = pprof_flat(outcome, "inuse_objects", "count", "keep");
+	space = pprof_flat(outcome, "inuse_space", "B", "-functions", "keep");
+	objects = pprof_flat(outcome, "inuse_objects", "count", "-functions", "keep");
 	expect(result, space >= 400 * 1033 && space < 400 * 1033 * 1.03, "keep holds %f bytes", space);
 	expect(result, objects >= 400 && objects < 420, "in %f blocks", objects);
-	space = pprof_flat(outcome, "alloc_space", "B", "drop");
-	objects = pprof_flat(outcome, "alloc_objects", "count", "drop");
+	space = pprof_flat(outcome, "alloc_space", "B", "-functions", "drop");
+	objects = pprof_flat(outcome, "alloc_objects", "count", "-functions", "drop");
 	expect(result, space >= 300 * 3033 && space < 300 * 3033 * 1.03, "drop allocated %f bytes", space);
 	expect(result, objects >= 300 && objects < 700, "in %f blocks", objects);
-	expect(result, pprof_flat(outcome, "inuse_space", "B", "drop") < 3000, "and holds none");
+	expect(result, pprof_flat(outcome, "inuse_space", "B", "-functions", "drop") < 3000, "and holds none");
+}
+
+/* The same by line, where lines are recorded; with nothing but memory the type is that of Go's heap profiles. */
+SCENARIO(live, go_tool_pprof_by_line, SCENARIO_ONCE)
+{
+	static const char *const events[] = {"EVPROF_EVENTS=call,c_call,mem,line", "EVPROF_EVENTS=mem"};
+	static const char *const program = "kept = []\n"
+					   "def keep():\n"
+					   "    for _ in range(400):\n"
+					   "        kept.append(bytes(1000))\n"
+					   "        bytes(3000)\n"
+					   "keep()\n";
+	struct outcome *outcome, *top;
+	double kept, dropped;
+
+	(void)python;
+	if (run(.how = JOB_BARE, .args = {"sh", "-c", "command -v go"})->status != 0)
+		cr_skip_test("go is not installed");
+	for (int i = 0; i < 2; i++) {
+		outcome = run(.python = python_any(), .args = {"-c", program}, .env = {events[i]});
+		tool("export", "-f", "pprof", outcome->trace, "-o", text("%s/profile.pb.gz", outcome->directory));
+		kept = pprof_flat(outcome, "inuse_space", "B", "-lines", "keep <string>:4");
+		dropped = pprof_flat(outcome, "inuse_space", "B", "-lines", "keep <string>:5");
+		expect(outcome, kept >= 400 * 1033 && kept < 400 * 1033 * 1.03, "line 4 holds %f bytes", kept);
+		expect(outcome, dropped < 3000, "line 5 holds %f", dropped);
+		dropped = pprof_flat(outcome, "alloc_objects", "count", "-lines", "keep <string>:5");
+		expect(outcome, dropped >= 400 && dropped < 420, "line 5 makes %f blocks", dropped);
+	}
+	top = run(.how = JOB_BARE, .timeout_s = 300,
+		  .args = {"go", "tool", "pprof", "-top", text("%s/profile.pb.gz", outcome->directory)});
+	expect(top, strstr(top->out, "Type: inuse_space"), "what is alive comes first");
 }
 
 /* One line says that blocks may look alive that are not. */

@@ -538,6 +538,20 @@ static unsigned sum_samples(const uint8_t *at, size_t size, unsigned locations, 
 	return samples;
 }
 
+/* A process that records these events, instead of the other. */
+static void begin_memory(const char *events)
+{
+	fixture_free(fixture);
+	fixture = fixture_new();
+	fixture_meta(fixture, fixture->processes,
+		     "{\"type\":\"process\",\"process\":%u,\"pid\":30,\"ppid\":1,\"start\":\"exec\",\"clock_kind\":0,"
+		     "\"clock_shift\":0,\"start_ticks\":0,\"events\":[%s]}",
+		     fixture->processes, events);
+	process = fixture->processes++;
+	fixture_code(fixture, process, MAIN, "/x/app.py", 1, "main");
+	thread = fixture_thread(fixture, process, 30, 1000);
+}
+
 /* Where memory events are recorded: what was allocated, and what is alive; also where no function is known. */
 Test(flame, pprof_of_memory)
 {
@@ -546,13 +560,7 @@ Test(flame, pprof_of_memory)
 	uint8_t *bytes;
 	size_t size;
 
-	fixture_meta(fixture, fixture->processes,
-		     "{\"type\":\"process\",\"process\":%u,\"pid\":30,\"ppid\":1,\"start\":\"exec\",\"clock_kind\":0,"
-		     "\"clock_shift\":0,\"start_ticks\":0,\"events\":[\"call\",\"mem\"]}",
-		     fixture->processes);
-	process = fixture->processes++;
-	fixture_code(fixture, process, MAIN, "/x/app.py", 1, "main");
-	thread = fixture_thread(fixture, process, 30, 1000);
+	begin_memory("\"call\",\"mem\"");
 	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x100, 30, 0, 0);
 	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x200, 40, 0, 0);
 	event(WIRE_CALL, MAIN, 0);
@@ -568,6 +576,83 @@ Test(flame, pprof_of_memory)
 	cr_expect_arr_eq(sums, in_main, sizeof(sums));
 	cr_expect(memmem(bytes, size, "inuse_space", 11) && memmem(bytes, size, "alloc_objects", 13),
 		  "the types' names");
+	free(bytes);
+}
+
+/* The sum of a value of all samples whose innermost location has that line; *functions: how many there are. */
+static uint64_t sum_at_line(const uint8_t *at, size_t size, uint64_t line, unsigned value, unsigned *functions)
+{
+	const uint8_t *end = at + size, *inner, *last;
+	uint64_t lines[16] = {0}, sum = 0;
+	struct field field, part, number;
+
+	*functions = 0;
+	while (next_field(&at, end, &field)) {
+		uint64_t id = 0, found = 0;
+
+		last = field.bytes + field.value;
+		*functions += field.number == 5;
+		for (inner = field.bytes;
+		     (field.number == 4 || field.number == 2) && next_field(&inner, last, &part);) {
+			const uint8_t *values = part.bytes;
+
+			if (part.number == 1)
+				id = field.number == 4 ? part.value : varint(&values);
+			else if (part.number == 2 && field.number == 2 && lines[id] == line)
+				for (unsigned i = 0; i <= value; i++)
+					found = varint(&values);
+			for (const uint8_t *in = part.bytes; part.number == 4 && next_field(&in, last, &number);)
+				lines[id] = number.number == 2 ? number.value : lines[id];
+			cr_assert_lt(id, 16);
+		}
+		sum += found;
+	}
+	return sum;
+}
+
+/* Where lines are recorded, allocations have the line at which they are made, and calls go on without. */
+Test(flame, pprof_of_memory_by_line)
+{
+	uint8_t *bytes;
+	unsigned functions;
+	size_t size;
+
+	begin_memory("\"call\",\"mem\",\"line\",\"malloc\"");
+	event(WIRE_CALL, MAIN, 0);
+	event(WIRE_LINE, 3, 1);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x300, 500, 0, 1);
+	event(WIRE_LINE, 4, 1);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_NATIVE, 0x600, 20, 0, 1);
+	fixture_extended(fixture, thread, WIRE_MMAP, 0, (uint64_t[]){0x10000, 0x3000}, 2, 1);
+	fixture_memory(fixture, thread, WIRE_FREE, WIRE_DOMAIN_OBJ, 0x300, 0, 0, 1);
+	event(WIRE_RETURN, MAIN, 1);
+	export("-f pprof TRACE -o -");
+	bytes = unzipped(&size);
+	cr_expect_eq(sum_at_line(bytes, size, 3, 3, &functions), 500, "alloc_space");
+	cr_expect_eq(sum_at_line(bytes, size, 4, 3, &functions), 20 + 0x3000);
+	cr_expect_eq(sum_at_line(bytes, size, 3, 5, &functions), 0, "inuse_space");
+	cr_expect_eq(sum_at_line(bytes, size, 4, 5, &functions), 20 + 0x3000);
+	cr_expect_eq(sum_at_line(bytes, size, 1, 0, &functions), 1, "main is called once");
+	cr_expect_eq(functions, 1, "it is one function at three lines");
+	free(bytes);
+}
+
+/* As with --memory: nothing but the heap's types. */
+Test(flame, pprof_of_memory_alone)
+{
+	const uint64_t nowhere[6] = {2, 50, 1, 20};
+	uint64_t sums[6];
+	uint8_t *bytes;
+	size_t size;
+
+	begin_memory("\"mem\",\"malloc\"");
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x300, 30, 0, 1);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_NATIVE, 0x600, 20, 0, 1);
+	fixture_memory(fixture, thread, WIRE_FREE, WIRE_DOMAIN_OBJ, 0x300, 0, 0, 1);
+	export("-f pprof TRACE -o -");
+	bytes = unzipped(&size);
+	cr_expect_eq(sum_samples(bytes, size, 0, sums), 1);
+	cr_expect_arr_eq(sums, nowhere, 4 * sizeof(*sums));
 	free(bytes);
 }
 

@@ -359,8 +359,11 @@ int live_find(struct live *live, const struct call_walk *walk, enum live_moment 
 {
 	struct filter filter = *walk->filter; /* shares the patterns of the walk's filter, which owns them */
 	int64_t end_ns = PROGRAM_END_NONE;
-	int error = moment == LIVE_END ? find_end(walk, &end_ns) : 0;
+	int error;
 
+	if (moment == LIVE_ALL)
+		return live_find_both(live, walk, functions, progress, NULL, NULL, &end_ns);
+	error = moment == LIVE_END ? find_end(walk, &end_ns) : 0;
 	if (error)
 		return error;
 	if (end_ns != PROGRAM_END_NONE) {
@@ -428,19 +431,21 @@ int live_put(struct live *live, const struct trace_thread *thread, enum live_mom
 	uint32_t number = live->first ? live->first[thread->number] : 0;
 
 	for (; number; number = live->next[number]) {
-		const struct live_sum *sum = &live->sums[number];
-		struct live_held held = {sum->blocks, sum->bytes};
+		const struct live_weights weights = live_weigh(live, number);
+		struct live_held held = moment == LIVE_PEAK ? weights.peak : weights.end;
 		struct stack_node *node;
 
-		if (moment == LIVE_PEAK)
-			held = held_at_peak(live, sum);
-		else if (moment == LIVE_TEMPORARY)
-			held = (struct live_held){.blocks = sum->temporary};
+		if (moment == LIVE_TEMPORARY)
+			held = (struct live_held){.blocks = weights.temporary};
 		if (find_place(live, stacks, number) < 0)
 			return -ENOMEM;
 		node = &stacks->at[live->place[number]];
 		node->live_blocks = held.blocks;
 		node->live_bytes = held.bytes;
+		if (moment != LIVE_ALL)
+			continue;
+		node->allocations = weights.made.blocks;
+		node->bytes = weights.made.bytes;
 	}
 	return 0;
 }

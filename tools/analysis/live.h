@@ -31,8 +31,11 @@
 #include "util/progress.h"
 #include "util/u64_map.h"
 
-/* The moment at which live blocks are counted; or temporary allocations, wherever. */
-enum live_moment { LIVE_NONE, LIVE_END, LIVE_PEAK, LIVE_TEMPORARY };
+/*
+ * The moment at which live blocks are counted. LIVE_TEMPORARY: temporary allocations, wherever; LIVE_ALL: all
+ * allocations, and the live blocks at the end.
+ */
+enum live_moment { LIVE_NONE, LIVE_END, LIVE_PEAK, LIVE_TEMPORARY, LIVE_ALL };
 
 #define LIVE_TASK "~task" /* what stands for a file in the functions that stand for tasks */
 
@@ -146,7 +149,10 @@ int live_find(struct live *live, const struct call_walk *walk, enum live_moment 
 int live_find_both(struct live *live, const struct call_walk *walk, struct stack_functions *functions,
 		   struct progress *progress, live_watch *watch, void *watcher, int64_t *end_ns);
 struct live_weights live_weigh(const struct live *live, uint32_t number);
-/* Adds the live blocks of a thread's stacks to live_blocks and live_bytes of its tree. Returns 0 or -ENOMEM. */
+/*
+ * Adds the live blocks of a thread's stacks to live_blocks and live_bytes of its tree, with LIVE_ALL all allocations
+ * to allocations and bytes. Returns 0 or -ENOMEM.
+ */
 int live_put(struct live *live, const struct trace_thread *thread, enum live_moment moment, struct stacks *stacks);
 /* Call it before the next process. What the owner has set stays. */
 void live_forget(struct live *live);

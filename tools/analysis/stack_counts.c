@@ -29,6 +29,7 @@ static int count_process(void *owner, struct call_walk *walk)
 
 	if (!error && counting->visitor->process)
 		error = counting->visitor->process(counting->owner, walk);
+	counting->live.lines = true;
 	if (!error && counting->visitor->live)
 		error =
 		    live_find(&counting->live, walk, counting->visitor->live, counting->functions, counting->progress);
@@ -137,18 +138,35 @@ uint32_t stacks_find_with_native_frames(struct stacks *stacks, struct stack_func
 	return number;
 }
 
+/* Whether the event is an allocation, of how many bytes. */
+static bool allocates(uint32_t head, const uint64_t *extra, uint64_t *bytes)
+{
+	unsigned kind = wire_head_kind(head);
+	struct mapped_range range;
+
+	if (wire_is_memory(kind) && kind != WIRE_FREE) {
+		*bytes = wire_memory_size(head, extra[0]);
+		return wire_memory_address(extra[0]) != 0;
+	}
+	if (kind != WIRE_MMAP || head >> WIRE_VALUE_SHIFT) /* of a file */
+		return false;
+	range = mapped_range_of(head, extra);
+	*bytes = range.end - range.begin;
+	return range.begin < range.end;
+}
+
 static void count_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
 	struct counting *counting = owner;
 	unsigned kind = wire_head_kind(head);
 	uint32_t number = stack_functions_at_line(counting->functions, walk, head);
+	uint64_t bytes;
 
 	if (kind == WIRE_AT_INSTRUCTION)
 		count_instruction(counting, walk);
 	if (number != UINT32_MAX)
 		count_line(counting, walk, number);
-	if (!counting->visitor->allocations || !wire_is_memory(kind) || kind == WIRE_FREE ||
-	    !wire_memory_address(extra[0]))
+	if (!counting->visitor->allocations || !allocates(head, extra, &bytes))
 		return;
 	number = walk->shown ? (uint32_t)walk->frames[walk->shown - 1].user : 0;
 	if (!counting->visitor->live) /* otherwise live.c counts it */
@@ -159,7 +177,7 @@ static void count_other(void *owner, struct call_walk *walk, uint32_t head, cons
 		return;
 	}
 	counting->stacks.at[number].allocations++;
-	counting->stacks.at[number].bytes += wire_memory_size(head, extra[0]);
+	counting->stacks.at[number].bytes += bytes;
 }
 
 static int count_thread_end(void *owner, struct call_walk *walk)

@@ -16,9 +16,13 @@ struct stacks_visitor {
 	int (*process)(void *owner, struct call_walk *walk); /* may be NULL */
 	/* At the end of each thread, with all its stacks. Both return 0 or -errno. */
 	int (*thread)(void *owner, struct call_walk *walk, struct stacks *stacks);
-	bool allocations;      /* count allocations, with their native stacks on top of Python's */
-	enum live_moment live; /* also read the trace for live blocks at that moment, with native stacks */
-	bool only_live;	       /* do not count calls, times and allocations */
+	bool allocations; /* count allocations, with their native stacks on top of Python's */
+	/*
+	 * Also read the trace for live blocks at that moment, with native stacks; the innermost Python function is one
+	 * at its line where that is recorded.
+	 */
+	enum live_moment live;
+	bool only_live; /* do not count calls, times and allocations */
 };
 
 /*

@@ -4,11 +4,13 @@
  *   sample types    calls/count, and time/nanoseconds: the own time of the stack. time is the default. Where memory
  *                   events were recorded, those of Go's heap profiles in their order, too: alloc_objects/count and
  *                   alloc_space/bytes, all allocations; inuse_objects/count and inuse_space/bytes, the live blocks at
- *                   the end (analysis/live.h; by the wall clock only, as threads have no common order by the others)
+ *                   the end (analysis/live.h; by the wall clock only, as threads have no common order by the others).
+ *                   Where memory was recorded and calls were not, those of the heap only; inuse_space is the default
  *   labels          pid and tid (numbers), thread (its name)
  *   functions       without system_name: if it equals the name, pprof takes the function for C++ and strips the text in
  *                   angle brackets
- *   locations       one for each function, with the line where it is defined
+ *   locations       one for each function, with the line where it is defined; and one for each line of a function
+ *                   at which memory was allocated, or that was sampled
  *   mappings        the program, and each library with native frames
  *
  * A thread is written when it ends, a function or string at its first use: protobuf allows the fields of a message in
@@ -84,6 +86,7 @@ struct pprof {
 	uint32_t functions_written;
 	struct protobuf field; /* the current field */
 	bool mapped;
+	bool timed;		 /* calls and times are written */
 	bool allocations;	 /* memory events were recorded */
 	bool in_use;		 /* live blocks at the end are written, too */
 	struct labels libraries; /* the files of labels; each has a mapping, numbered from 2 */
@@ -135,12 +138,20 @@ static void put_times(struct pprof *pprof, const struct trace *trace)
 	if (trace->clock_count)
 		put_number(pprof, PROFILE_TIME_NANOS, export_realtime_offset(trace) + (uint64_t)trace->start_ns);
 	put_number(pprof, PROFILE_DURATION_NANOS, (uint64_t)(trace->end_ns - trace->start_ns));
-	put_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE, STRING_TIME);
+	put_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE,
+		   pprof->timed	   ? STRING_TIME
+		   : pprof->in_use ? STRING_INUSE_SPACE
+				   : STRING_ALLOC_SPACE);
 	write_out(pprof);
 }
 
-/* The number of sample types. */
-static size_t value_count(const struct pprof *pprof)
+/* The sample types are those from the first one up to the end. */
+static size_t values_first(const struct pprof *pprof)
+{
+	return pprof->timed ? 0 : 2;
+}
+
+static size_t values_end(const struct pprof *pprof)
 {
 	return pprof->in_use ? 6 : pprof->allocations ? 4 : 2;
 }
@@ -171,7 +182,7 @@ static void put_beginning(struct pprof *pprof, const struct trace *trace)
 
 	for (i = 0; i < count; i++)
 		put_string(pprof, text_of(strings[i]));
-	for (i = 0; i < value_count(pprof); i++)
+	for (i = values_first(pprof); i < values_end(pprof); i++)
 		put_message(pprof, PROFILE_SAMPLE_TYPE, types[i], VALUE_UNIT);
 	put_times(pprof, trace);
 }
@@ -207,21 +218,32 @@ static uint64_t mapping_of(struct pprof *pprof, const struct stack_function *fun
 	return number + UINT64_C(2);
 }
 
-/* Writes a function and its location, both with id number + 1. */
-static void put_function(struct pprof *pprof, uint32_t number)
+/* Writes a function with that id. */
+static void put_function(struct pprof *pprof, const struct stack_function *function, uint64_t id)
 {
-	const struct stack_function *function = &pprof->functions.at[number];
-	uint64_t name = put_string(pprof, text_of(function->name)), id = (uint64_t)number + 1;
+	uint64_t name = put_string(pprof, text_of(function->name));
 	uint64_t file = put_string(pprof, function->source.length ? function->source : function->file);
-	uint64_t mapping = mapping_of(pprof, function);
 
 	put_message(
 	    pprof, PROFILE_FUNCTION,
 	    (uint64_t[]){
 		[FUNCTION_ID] = id, [FUNCTION_NAME] = name, [FUNCTION_FILE] = file, [FUNCTION_LINE] = function->begins},
 	    FUNCTION_LINE);
+}
+
+/* Writes the location with id number + 1, and its function: a whole one has the same id, and precedes its lines. */
+static void put_location(struct pprof *pprof, uint32_t number)
+{
+	const struct stack_function *function = &pprof->functions.at[number], *whole = function;
+	uint64_t mapping = mapping_of(pprof, function), id;
+
+	while (whole->whole)
+		whole = &pprof->functions.at[whole->whole - 1];
+	id = (uint64_t)(whole - pprof->functions.at) + 1;
+	if (whole == function)
+		put_function(pprof, function, id);
 	protobuf_begin(&pprof->field, PROFILE_LOCATION);
-	put_number(pprof, LOCATION_ID, id);
+	put_number(pprof, LOCATION_ID, (uint64_t)number + 1);
 	put_number(pprof, LOCATION_MAPPING, mapping);
 	add_message(pprof, LOCATION_LINE, (uint64_t[]){[LINE_FUNCTION] = id, [LINE_NUMBER] = function->line},
 		    LINE_NUMBER);
@@ -245,7 +267,7 @@ static void add_values(struct pprof *pprof, const struct stack_node *stack)
 				   stack->bytes, stack->live_blocks, stack->live_bytes};
 
 	protobuf_begin(&pprof->field, SAMPLE_VALUES);
-	for (size_t i = 0; i < value_count(pprof); i++)
+	for (size_t i = values_first(pprof); i < values_end(pprof); i++)
 		protobuf_varint(&pprof->field, values[i]);
 	protobuf_end(&pprof->field);
 }
@@ -278,7 +300,7 @@ static int pprof_thread(void *owner, struct call_walk *walk, struct stacks *stac
 	if (stacks->count < 2 && !(stacks->count && stacks->at[0].allocations))
 		return 0;
 	while (pprof->functions_written < pprof->functions.count)
-		put_function(pprof, pprof->functions_written++);
+		put_location(pprof, pprof->functions_written++);
 	thread = put_string(pprof, text_of(name && name[0] ? name : "thread"));
 	/* The empty stack holds allocations outside any known function; it has no location. */
 	for (uint32_t i = 0; !error && i < stacks->count; i++)
@@ -302,12 +324,19 @@ static int pprof_process(void *owner, struct call_walk *walk)
 static void set_sample_types(struct pprof *pprof, const struct export *export, struct stacks_visitor *visitor,
 			     struct progress *progress)
 {
-	pprof->allocations = visitor->allocations = trace_records(export->trace, "mem");
+	const struct trace *trace = export->trace;
+
+	pprof->allocations = trace_records(trace, "mem") || trace_records(trace, "malloc");
 	pprof->in_use = pprof->allocations && export->filter->clock == CPU_CLOCK_WALL;
+	pprof->timed = !pprof->allocations || trace_records(trace, "call") || trace_records(trace, "c_call") ||
+		       trace_records(trace, "line") || trace_sample_rate(trace);
+	visitor->allocations = pprof->allocations && !pprof->in_use;
 	if (!pprof->in_use)
 		return;
-	visitor->live = LIVE_END;
-	progress->total *= 2; /* the trace is read twice */
+	visitor->live = LIVE_ALL;
+	visitor->only_live = !pprof->timed;
+	if (pprof->timed)
+		progress->total *= 2; /* the trace is read twice */
 }
 
 int export_pprof(const struct export *export, struct output *output, struct progress *progress)
