@@ -347,6 +347,120 @@ Test(diff, markdown)
 	cr_expect(strstr(ran.out, "\n1 more functions are not listed.\n"), "%s", ran.out);
 }
 
+/* --- memory by site --- */
+
+/* A process that records these events: main() begins at that line, and allocates where it stands and below. */
+static void begin_memory(const char *events, uint32_t begins)
+{
+	if (fixture)
+		fixture_free(fixture);
+	fixture = fixture_new();
+	process = 0;
+	fixture->processes = 1;
+	fixture_meta(
+	    fixture, 0,
+	    "{\"type\":\"process\",\"process\":0,\"pid\":10,\"ppid\":1,\"start\":\"exec\",\"python\":\"3.11.2\","
+	    "\"argv\":[],\"exe\":\"\",\"cwd\":\"/\",\"host\":\"h\",\"program\":\"a\",\"clock_kind\":0,"
+	    "\"clock_shift\":0,\"start_ticks\":0,\"events\":[%s]}",
+	    events);
+	thread = fixture_thread(fixture, process, 10, 1000);
+	code(1, "/src/m.py", begins, "main", "main");
+	event(WIRE_CALL, 1, 1);
+}
+
+static void made_at(uint32_t line, uint64_t address, uint64_t bytes)
+{
+	event(WIRE_LINE, line, 1);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, address, bytes, 0, 1);
+}
+
+static void freed(uint64_t address)
+{
+	fixture_memory(fixture, thread, WIRE_FREE, WIRE_DOMAIN_OBJ, address, 0, 0, 1);
+}
+
+#define WITH_LINES "\"call\",\"mem\",\"line\",\"malloc\""
+
+/* main() moves by three lines. Its second line allocates more, its third one is gone, its fifth one is new. */
+static void two_heaps(void)
+{
+	begin_memory(WITH_LINES, 10);
+	made_at(11, 0x100, 1000);
+	made_at(12, 0x200, 30);
+	freed(0x200);
+	save(0);
+	begin_memory(WITH_LINES, 13);
+	made_at(14, 0x100, 1500);
+	made_at(17, 0x300, 70);
+	save(1);
+}
+
+Test(diff, memory_by_line)
+{
+	const json_t *row;
+	json_t *root;
+
+	two_heaps();
+	root = compared("--memory --json TRACE OTHER");
+	cr_expect(json_array_size(json_object_get(root, "sites")) == 3, "%s", ran.out);
+	cr_expect(value(root, "a", "peak_bytes") == 1030 && value(root, "b", "peak_bytes") == 1570);
+	cr_expect(value(root, "a", "end_bytes") == 1000 && value(root, "a", "temporary") == 1);
+	row = json_array_get(json_object_get(root, "sites"), 0);
+	cr_expect(value(row, "a", "line") == 11 && value(row, "b", "line") == 14, "the function moved: %s", ran.out);
+	cr_expect(value(row, "change", "peak_bytes") == 500 && value(row, "change", "end_bytes") == 500);
+	row = json_array_get(json_object_get(root, "sites"), 1);
+	cr_expect(value(row, "a", "line") == -1 && value(row, "b", "line") == 17, "new: %s", ran.out);
+	row = json_array_get(json_object_get(root, "sites"), 2);
+	cr_expect(value(row, "a", "line") == 12 && value(row, "b", "line") == -1, "gone: %s", ran.out);
+	cr_expect(value(row, "change", "end_bytes") == 0 && value(row, "change", "temporary") == -1);
+	cr_expect(!json_object_get(json_object_get(row, "a"), "ncalls"), "calls are not compared");
+	json_decref(root);
+}
+
+Test(diff, memory_regressions)
+{
+	two_heaps();
+	expect_listed("--memory TRACE OTHER", 0, "/src/m.py:14(main) (was /src/m.py:11(main))\n", true);
+	expect_listed("--memory TRACE OTHER", 0, "/src/m.py:17(main) (new)\n", true);
+	expect_listed("--memory TRACE OTHER", 0, "/src/m.py:12(main) (gone)\n", true);
+	expect_listed("--memory --fail-on peak TRACE OTHER", 4, "(new) (regression: peak)\n", true);
+	expect_listed("--memory --fail-on total-peak,total-end TRACE OTHER", 4,
+		      "   Regressions in the sum of all sites: peak, end\n", true);
+	expect_listed("--memory --fail-on total-peak --threshold peak=53% TRACE OTHER", 0, "Regression", false);
+	expect_listed("--memory --fail-on total-peak --threshold peak=52% TRACE OTHER", 4, "Regression", true);
+	expect_listed("--memory --fail-on peak --threshold peak=1K TRACE OTHER", 0, "Regression", false);
+	expect_listed("--memory --fail-on temporary TRACE OTHER", 0, "Regression", false);
+	expect_listed("--memory --by function --fail-on end TRACE OTHER", 4, "/src/m.py:13(main) (was", true);
+	expect_listed("--memory --by module --all TRACE OTHER", 0, " /src/m.py\n", true);
+	expect_listed("--memory --by thread --all TRACE OTHER", 0, "thread (10)\n", true);
+	expect_listed("--memory --markdown TRACE OTHER", 0, "| `main` `/src/m.py:14` | 1000 → 1500 (+50 %) |", true);
+	expect_listed("--memory --markdown TRACE OTHER", 0, "| `main` `/src/m.py:17` (new) | 0 → 70 |", true);
+}
+
+/* Where one trace lacks what the other one has, growth shows nothing. */
+Test(diff, memory_that_was_not_recorded)
+{
+	begin_memory("\"call\",\"mem\"", 1);
+	made_at(2, 0x100, 10);
+	save(0);
+	begin_memory(WITH_LINES, 1);
+	made_at(2, 0x100, 10);
+	save(1);
+	expect_listed("--memory TRACE OTHER", 0, "without native memory", true);
+	cr_expect(run(cmd_diff, "--memory --fail-on peak TRACE OTHER") == 2);
+	cr_expect(strstr(ran.err, "has no native memory (malloc), which"), "%s", ran.err);
+}
+
+Test(diff, memory_without_events)
+{
+	begin_memory("\"call\"", 1);
+	save(0);
+	begin_memory(WITH_LINES, 1);
+	made_at(2, 0x100, 10);
+	save(1);
+	cr_expect(run(cmd_diff, "--memory TRACE OTHER") == 2 && strstr(ran.err, "has no memory events"), "%s", ran.err);
+}
+
 Test(diff, mistakes)
 {
 	static const char *const wrong[] = {"",
@@ -363,6 +477,13 @@ Test(diff, mistakes)
 					    "--threshold total-calls=5 TRACE TRACE",
 					    "--fail-on nonsense TRACE TRACE",
 					    "--fail-on calls, TRACE TRACE",
+					    "--fail-on peak TRACE TRACE",
+					    "--sort end TRACE TRACE",
+					    "--memory --sort calls TRACE TRACE",
+					    "--memory --fail-on time TRACE TRACE",
+					    "--memory --by nonsense TRACE TRACE",
+					    "--memory --clock cpu TRACE TRACE",
+					    "--by line TRACE TRACE",
 					    "TRACE /nonexistent",
 					    "/nonexistent TRACE"};
 

@@ -19,7 +19,9 @@ static int compare_sides(enum round round, const struct function_side *a, const 
 
 	if (!order)
 		order = text_compare(a->name, b->name);
-	return order || round != SAME_PLACE ? order : compare_u64(a->line, b->line);
+	if (order)
+		return order;
+	return round == SAME_PLACE ? compare_u64(a->line, b->line) : compare_u64(a->offset, b->offset);
 }
 
 /* Sorts by what the round compares, then by place. */
@@ -79,6 +81,7 @@ static int list_sides(struct function_sides *sides, const struct function_totals
 		    .file = function->file,
 		    .name = qualified || function->is_c ? text_of(function->name) : label->name,
 		    .line = function->line,
+		    .offset = function->line - function->begins,
 		    .label = label,
 		    .display = function->name,
 		    .counts = &totals->counts[i],
@@ -121,11 +124,17 @@ void function_pairs_done(struct function_pairs *pairs)
 /* --- order --- */
 
 const struct diff_measure diff_measures[DIFF_MEASURES] = {
-    {"calls", "ncalls", "ncalls", "call count", offsetof(struct function_total, calls), false, false},
-    {"time", "tottime_ns", "tottime", "internal time", offsetof(struct function_total, own_ns), true, false},
-    {"cumtime", "cumtime_ns", "cumtime", "cumulative time", offsetof(struct function_total, total_ns), true, false},
-    {"allocs", "allocs", "allocs", "number of allocations", offsetof(struct function_total, allocations), false, true},
-    {"bytes", "bytes", "bytes", "allocated bytes", offsetof(struct function_total, allocated_bytes), false, true},
+    {"calls", "ncalls", "ncalls", "call count", offsetof(struct function_total, calls), false, false, false},
+    {"time", "tottime_ns", "tottime", "internal time", offsetof(struct function_total, own_ns), true, false, false},
+    {"cumtime", "cumtime_ns", "cumtime", "cumulative time", offsetof(struct function_total, total_ns), true, false,
+     false},
+    {"peak", "peak_bytes", "peak", "bytes at the peak", offsetof(struct function_total, peak_bytes), false, true, true},
+    {"end", "end_bytes", "end", "bytes at the end", offsetof(struct function_total, end_bytes), false, true, true},
+    {"allocs", "allocs", "allocs", "number of allocations", offsetof(struct function_total, allocations), false, true,
+     false},
+    {"bytes", "bytes", "bytes", "allocated bytes", offsetof(struct function_total, allocated_bytes), false, true, true},
+    {"temporary", "temporary", "temporary", "number of temporary allocations",
+     offsetof(struct function_total, temporary), false, true, false},
 };
 
 uint64_t diff_value(const struct diff_measure *measure, const struct function_side *side)

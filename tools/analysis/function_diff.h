@@ -1,11 +1,14 @@
 /*
- * function_diff.h - the functions of two traces, matched, and what changed. Used by evprof diff.
+ * function_diff.h - the functions of two traces, matched, and what changed. Used by evprof diff, which has sites of
+ * memory (site_totals.h) as functions, too.
  *
  * Functions are matched in three rounds. Each round takes what the previous ones left:
  *
  *   1. same file, line and qualified name
  *   2. same file and qualified name: the line moved
  *   3. same base name of the file and qualified name: the file moved, too
+ *
+ * In rounds 2 and 3 a site at a line of a function matches one that is as many lines below the function's first.
  *
  * Several functions that are equal in a round (lambdas of one file) are matched in order of file and line. If one trace
  * has no qualified names, because its Python is older than 3.11, plain names are compared.
@@ -24,6 +27,7 @@ struct function_side {
 	struct text file;
 	struct text name; /* the compared name: qualified or plain */
 	uint32_t line;
+	uint32_t offset; /* of a site: lines below the first one of its function */
 	const struct label *label;
 	const char *display;
 	const struct function_total *counts;
@@ -62,9 +66,24 @@ struct diff_measure {
 	size_t offset; /* in struct function_total */
 	bool seconds;  /* in ns; the table shows seconds */
 	bool memory;
+	bool bytes;
 };
 
-enum { DIFF_CALLS, DIFF_TIME, DIFF_CUMTIME, DIFF_ALLOCS, DIFF_BYTES, DIFF_MEASURES };
+enum {
+	DIFF_CALLS,
+	DIFF_TIME,
+	DIFF_CUMTIME,
+	DIFF_PEAK,
+	DIFF_END,
+	DIFF_ALLOCS,
+	DIFF_BYTES,
+	DIFF_TEMPORARY,
+	DIFF_MEASURES
+};
+/* Those of functions, and of sites, as bits. */
+#define DIFF_OF_FUNCTIONS                                                                                              \
+	(1u << DIFF_CALLS | 1u << DIFF_TIME | 1u << DIFF_CUMTIME | 1u << DIFF_ALLOCS | 1u << DIFF_BYTES)
+#define DIFF_OF_SITES (1u << DIFF_PEAK | 1u << DIFF_END | 1u << DIFF_ALLOCS | 1u << DIFF_BYTES | 1u << DIFF_TEMPORARY)
 extern const struct diff_measure diff_measures[DIFF_MEASURES];
 
 static inline uint64_t diff_measured(const struct diff_measure *measure, const struct function_total *counts)

@@ -22,6 +22,10 @@ struct function_total {
 	uint64_t total_ns;	  /* with callees, recursion counted once */
 	uint64_t allocations;	  /* malloc, calloc and realloc that succeeded */
 	uint64_t allocated_bytes; /* requested bytes; a realloc counts its whole new size */
+	/* Of sites only (site_totals.h). */
+	uint64_t peak_bytes;
+	uint64_t end_bytes;
+	uint64_t temporary; /* allocations */
 };
 
 struct function_totals {

@@ -209,6 +209,7 @@ static struct memory_site *site_of(struct memory *memory, uint32_t path)
 		*site = (struct memory_site){.name = text_of(function->name),
 					     .file = function->file,
 					     .line = function->whole ? function->line : 0,
+					     .begins = function->begins,
 					     .native = node->parent ? path : 0};
 		*number = memory->site_count;
 	}

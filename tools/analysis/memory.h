@@ -62,6 +62,7 @@ struct memory_site {
 	struct text name; /* of the function, thread, task or library; of a module its file */
 	struct text file; /* empty: none. "~": a C function */
 	uint32_t line;	  /* 0: not known, or none */
+	uint32_t begins;  /* the first line of the function; 0: none */
 	/* The functions of its native frames, outermost first, for memory_site_native(). 0: none. */
 	uint32_t native;
 	struct live_weights weights;

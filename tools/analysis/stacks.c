@@ -185,6 +185,20 @@ uint32_t stack_functions_find_name(struct stack_functions *functions, const char
 	return add_function(functions, number, strdup(name), (struct stack_function){.is_c = true});
 }
 
+uint32_t stack_functions_find_place(struct stack_functions *functions, const struct label *label, uint32_t begins)
+{
+	uint32_t number = labels_add(&functions->labels, label);
+
+	if (number == UINT32_MAX || number < functions->count)
+		return number;
+	label = &functions->labels.at[number];
+	return add_function(functions, number, strndup(label->name.at, label->name.length),
+			    (struct stack_function){.file = label->file,
+						    .line = label->line,
+						    .begins = begins,
+						    .is_c = text_same(label->file, text_of("~"))});
+}
+
 uint32_t stack_functions_at_line(struct stack_functions *functions, struct call_walk *walk, uint32_t head)
 {
 	uint32_t number;

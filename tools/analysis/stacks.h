@@ -108,6 +108,8 @@ uint32_t stack_functions_find(struct stack_functions *functions, const struct ca
 uint32_t stack_functions_find_line(struct stack_functions *functions, uint32_t function, uint32_t line);
 /* The number of something that is no function, by its kind ("~task") and name. UINT32_MAX if memory ran out. */
 uint32_t stack_functions_find_name(struct stack_functions *functions, const char *kind, const char *name);
+/* The number of a given label: its name is shown as it is. UINT32_MAX if memory ran out. */
+uint32_t stack_functions_find_place(struct stack_functions *functions, const struct label *label, uint32_t begins);
 /*
  * The number of a frame's function: at the line at which it stands, where allocations have that. UINT32_MAX if memory
  * ran out.

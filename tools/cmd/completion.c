@@ -41,6 +41,7 @@ static const struct {
     {"memory", "by", "line function module thread task library"},
     {"memory", "format", "text json csv"},
     {"memory", "leaks", "all"},
+    {"diff", "by", "line function module thread task library"},
     {"annotate", "by", "thread"},
     {"annotate", "format", "text json"},
     {"export", "weight", "time bytes allocations live peak temporary"},

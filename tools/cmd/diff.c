@@ -1,13 +1,14 @@
 /*
- * diff.c - evprof diff: calls, times and allocations of two traces by function.
+ * diff.c - evprof diff: calls, times and allocations of two traces by function, or their memory by site.
  *
- * analysis/function_diff.c matches the functions, report/diff.c writes the result.
+ * analysis/function_diff.c matches the functions or sites, report/diff.c writes the result.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/site_totals.h"
 #include "cmd/verbs.h"
 #include "report/diff.h"
 #include "util/amounts.h"
@@ -22,6 +23,8 @@ struct request {
 	struct filter filter;
 	struct report_diff diff;
 	enum format format;
+	const char *by;	     /* of --memory; NULL: line */
+	enum memory_by rows; /* what it means */
 	bool sampled;
 };
 
@@ -34,7 +37,11 @@ static const char help_text[] =
     "tables\n"
     "list those that changed; --json and --csv list all.\n"
     "\n"
-    "  -s, --sort KEY        by the change of: time (default), cumtime, calls, allocs, bytes\n"
+    "      --memory          compares memory by site instead: what each line had at the peak and has at the end, its\n"
+    "                        allocations, and how many of them were temporary (evprof memory)\n"
+    "      --by WHAT         with --memory: line (default), function, module, thread, task, library\n"
+    "  -s, --sort KEY        by the change of: time (default), cumtime, calls, allocs, bytes; with --memory: peak\n"
+    "                        (default), end, allocs, bytes, temporary\n"
     "  -n, --limit N         the first N functions only\n"
     "      --all             list the functions that did not change, too\n"
     "      --threshold KEY=AMOUNT[,AMOUNT]\n"
@@ -80,9 +87,7 @@ static bool take_sort(void *request, size_t which, const char *value)
 /* Parses "10%", or an amount of the measure. */
 static bool parse_one(struct diff_threshold *threshold, const struct diff_measure *measure, const char *text)
 {
-	const struct unit *units = measure->seconds			 ? units_seconds
-				   : strcmp(measure->sort, "bytes") == 0 ? units_bytes
-									 : units_none;
+	const struct unit *units = measure->seconds ? units_seconds : measure->bytes ? units_bytes : units_none;
 	static const struct unit per_mille_of_percent[] = {{"%", 1000}, {NULL, 0}};
 	uint64_t value;
 
@@ -158,7 +163,27 @@ static bool refuse_min_duration(void *request, size_t which, const char *value)
 	return cli_misused("diff", "--min-duration is not for diff");
 }
 
+static bool take_by(void *owner, size_t which, const char *value)
+{
+	static const char *const words[] = {
+	    [MEMORY_BY_LINE] = "line",	   [MEMORY_BY_FUNCTION] = "function", [MEMORY_BY_MODULE] = "module",
+	    [MEMORY_BY_THREAD] = "thread", [MEMORY_BY_TASK] = "task",	      [MEMORY_BY_LIBRARY] = "library",
+	};
+	struct request *request = owner;
+
+	(void)which;
+	request->by = value;
+	for (unsigned i = MEMORY_BY_LINE; i <= MEMORY_BY_LIBRARY; i++)
+		if (strcmp(value, words[i]) == 0) {
+			request->rows = (enum memory_by)i;
+			return true;
+		}
+	return cli_misused("diff", "--by wants line, function, module, thread, task or library, not \"%s\"", value);
+}
+
 static const struct verb_option options_known[] = {
+    {"memory", 0, no_argument, NULL, offsetof(struct request, diff.sites)},
+    {"by", 0, required_argument, take_by, 0},
     {"sort", 's', required_argument, take_sort, 0},
     {"limit", 'n', required_argument, take_limit, 0},
     {"all", 0, no_argument, NULL, offsetof(struct request, diff.all)},
@@ -223,6 +248,8 @@ static bool find_compared(struct request *request)
 	unsigned wanted = rules->fail_on | rules->fail_on_total;
 
 	for (unsigned i = 0; i < DIFF_MEASURES; i++) {
+		if (!(report_diff_measures(diff) & 1u << i))
+			continue;
 		if (!diff_measures[i].memory || (diff->totals[0].memory && diff->totals[1].memory))
 			rules->compared |= 1u << i;
 		else if (wanted & 1u << i)
@@ -234,8 +261,14 @@ static bool find_compared(struct request *request)
 		output_message("evprof diff: stacks were sampled, which counts no calls; record with --events "
 			       "call,c_call for --fail-on calls");
 	if (wanted && !diff->totals[0].functions.count && !diff->totals[1].functions.count) {
+		output_message("evprof diff: neither trace has a %s that is shown, so --fail-on compares nothing",
+			       report_diff_noun(diff, 1));
+		return false;
+	}
+	if (wanted && diff->sites && diff->native[0] != diff->native[1]) {
 		output_message(
-		    "evprof diff: neither trace has a function that is shown, so --fail-on compares nothing");
+		    "evprof diff: %s has no native memory (malloc), which %s has, so --fail-on compares nothing",
+		    diff->paths[diff->native[0]], diff->paths[diff->native[1]]);
 		return false;
 	}
 	return !(wanted & ~rules->compared) && !(wanted & 1u << DIFF_CALLS && request->sampled);
@@ -259,6 +292,7 @@ static int judge(const struct report_diff *diff, int status)
 static int count_trace(struct request *request, size_t side)
 {
 	struct trace *trace = filter_open(&request->filter, "diff", request->diff.paths[side]);
+	const struct memory_options options = {.filter = &request->filter, .by = request->rows};
 	struct trace_totals totals = {0};
 	struct progress progress;
 	int error;
@@ -266,16 +300,32 @@ static int count_trace(struct request *request, size_t side)
 	if (!trace)
 		return CLI_FAILED;
 	progress_begin(&progress, "counting", walk_events(trace, &request->filter));
-	error = function_totals_count(&request->diff.totals[side], trace, &request->filter, &progress);
+	if (request->diff.sites)
+		error = site_totals_count(&request->diff.totals[side], trace, &options, &progress);
+	else
+		error = function_totals_count(&request->diff.totals[side], trace, &request->filter, &progress);
 	progress_end(&progress);
 	if (!error)
 		error = trace_count_totals(trace, &totals);
 	request->diff.lost[side] = totals.lost;
 	request->diff.totals[side].memory |= trace_records(trace, "mem");
+	request->diff.native[side] = trace_records(trace, "malloc");
 	request->sampled |= trace_sample_rate(trace) != 0;
 	if (error)
 		output_message("evprof diff: %s: %s", request->diff.paths[side], strerror(-error));
 	return verb_close(trace, error);
+}
+
+/* Whether both traces have memory to compare; false after a message. */
+static bool has_memory(const struct request *request)
+{
+	for (size_t side = 0; side < 2; side++)
+		if (!request->diff.totals[side].memory) {
+			output_message("evprof diff: %s has no memory events; record with --memory",
+				       request->diff.paths[side]);
+			return false;
+		}
+	return true;
 }
 
 static int diff_traces(struct request *request)
@@ -284,6 +334,8 @@ static int diff_traces(struct request *request)
 	int b = a == CLI_FAILED ? a : count_trace(request, 1);
 	int status = cli_status_worst(a, b);
 
+	if (request->diff.sites && status != CLI_FAILED && !has_memory(request))
+		status = CLI_FAILED;
 	if (status != CLI_FAILED)
 		status =
 		    find_compared(request) && compare_totals(request) == 0 ? judge(&request->diff, status) : CLI_FAILED;
@@ -292,11 +344,30 @@ static int diff_traces(struct request *request)
 	return status;
 }
 
+/* Checks the options together. */
+static bool fits_together(const struct request *request, int traces)
+{
+	const struct report_diff *diff = &request->diff;
+	unsigned wanted = diff->rules.fail_on | diff->rules.fail_on_total | 1u << (diff->sort - diff_measures);
+	unsigned wrong = wanted & ~report_diff_measures(diff);
+
+	if (traces != 2)
+		return cli_misused("diff", "two traces are wanted, not %d", traces);
+	if (request->by && !diff->sites)
+		return cli_misused("diff", "--by is for --memory");
+	if (diff->sites && request->filter.clock != CPU_CLOCK_WALL)
+		return cli_misused("diff", "--clock is not for --memory");
+	if (wrong)
+		return cli_misused("diff", "%s is %s --memory", diff_measures[__builtin_ctz(wrong)].sort,
+				   diff->sites ? "not compared with" : "for");
+	return true;
+}
+
 int cmd_diff(int argc, char **argv)
 {
 	/* Times differ from run to run. The table prints them to the ms. */
 	const struct diff_threshold noise = {.amount = 1000000, .percent = 10};
-	struct request request = {.diff = {.sort = &diff_measures[DIFF_TIME], .limit = -1}};
+	struct request request = {.diff = {.limit = -1}, .rows = MEMORY_BY_LINE};
 	int status;
 
 	request.diff.rules.thresholds[DIFF_TIME] = request.diff.rules.thresholds[DIFF_CUMTIME] = noise;
@@ -306,10 +377,10 @@ int cmd_diff(int argc, char **argv)
 	if (status != VERB_PARSED)
 		goto done;
 	status = CLI_FAILED;
-	if (optind != argc - 2) {
-		cli_misused("diff", "two traces are wanted, not %d", argc - optind);
+	if (!request.diff.sort)
+		request.diff.sort = &diff_measures[request.diff.sites ? DIFF_PEAK : DIFF_TIME];
+	if (!fits_together(&request, argc - optind))
 		goto done;
-	}
 	request.diff.paths[0] = argv[optind];
 	request.diff.paths[1] = argv[optind + 1];
 	status = diff_traces(&request);

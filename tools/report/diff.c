@@ -19,6 +19,18 @@ static bool has_measure(const struct report_diff *diff, const struct diff_measur
 	return !measure->memory || diff->totals[side].memory;
 }
 
+unsigned report_diff_measures(const struct report_diff *diff)
+{
+	return diff->sites ? DIFF_OF_SITES : DIFF_OF_FUNCTIONS;
+}
+
+const char *report_diff_noun(const struct report_diff *diff, size_t count)
+{
+	if (diff->sites)
+		return count == 1 ? "site" : "sites";
+	return count == 1 ? "function" : "functions";
+}
+
 bool report_diff_shows(const struct report_diff *diff, size_t measure)
 {
 	return diff->rules.compared & 1u << measure;
@@ -89,6 +101,10 @@ size_t report_diff_remove_unchanged(const struct report_diff *diff, struct funct
 /* Prints the function as cProfile does, with its qualified name. */
 static void print_place(struct output *output, const struct function_side *side)
 {
+	if (!side->file.length) { /* a module, a thread, ... */
+		output_line(output, text_of(side->display));
+		return;
+	}
 	if (!side->line && text_same(side->file, text_of("~"))) {
 		label_print(side->label, output);
 		return;
@@ -116,11 +132,11 @@ static void print_regressions(struct output *output, const struct report_diff *d
 	unsigned total = report_diff_total_regressions(diff);
 
 	if (diff->regressed)
-		output_format(output, "   Regressions in %zu function%s, listed first\n", diff->regressed,
-			      diff->regressed == 1 ? "" : "s");
+		output_format(output, "   Regressions in %zu %s, listed first\n", diff->regressed,
+			      report_diff_noun(diff, diff->regressed));
 	if (!total)
 		return;
-	output_string(output, "   Regressions in the sum of all functions: ");
+	output_format(output, "   Regressions in the sum of all %s: ", report_diff_noun(diff, 2));
 	print_measures(output, total);
 	output_char(output, '\n');
 }
@@ -154,16 +170,31 @@ static void print_row(struct output *output, const struct report_diff *diff, con
 	output_char(output, '\n');
 }
 
+static void print_memory(struct output *output, const struct report_diff *diff, size_t side)
+{
+	const struct function_total *sum = &diff->totals[side].sum;
+
+	output_format(output, "%" PRIu64 " bytes at the peak, %" PRIu64 " at the end", sum->peak_bytes, sum->end_bytes);
+	output_format(output, ", %" PRIu64 " allocations of %" PRIu64 " bytes, %" PRIu64 " of them temporary",
+		      sum->allocations, sum->allocated_bytes, sum->temporary);
+	if (!diff->native[side])
+		output_string(output, "; without native memory, which was not recorded");
+}
+
 static void print_trace(struct output *output, const struct report_diff *diff, size_t side)
 {
 	const struct function_total *sum = &diff->totals[side].sum;
 
-	output_format(output, "%s %s: %" PRIu64 " function calls in %.3f seconds", side ? "B" : "A", diff->paths[side],
-		      sum->calls, (double)sum->own_ns / 1e9);
-	if (diff->totals[side].memory)
+	output_format(output, "%s %s: ", side ? "B" : "A", diff->paths[side]);
+	if (diff->sites)
+		print_memory(output, diff, side);
+	else
+		output_format(output, "%" PRIu64 " function calls in %.3f seconds", sum->calls,
+			      (double)sum->own_ns / 1e9);
+	if (!diff->sites && diff->totals[side].memory)
 		output_format(output, ", %" PRIu64 " allocations of %" PRIu64 " bytes", sum->allocations,
 			      sum->allocated_bytes);
-	else if (diff->totals[!side].memory)
+	else if (!diff->sites && diff->totals[!side].memory)
 		output_string(output, ", allocations not recorded");
 	if (diff->lost[side])
 		output_format(output, "; %" PRIu64 " events were lost: counts and times are too small",
@@ -178,7 +209,7 @@ static void print_head(struct output *output, const struct report_diff *diff, co
 		if (report_diff_shows(diff, i))
 			output_format(output, " %*s %*s ", widths->of[i][0], diff_measures[i].head, widths->of[i][1],
 				      "change");
-	output_string(output, "filename:lineno(function)\n");
+	output_format(output, "%s\n", diff->sites ? "site" : "filename:lineno(function)");
 }
 
 void report_diff_table(struct output *output, const struct report_diff *diff, struct function_pairs *pairs)
@@ -190,7 +221,8 @@ void report_diff_table(struct output *output, const struct report_diff *diff, st
 	print_trace(output, diff, 1);
 	output_format(output, "\n   Ordered by: change of %s\n", diff->sort->title);
 	if (same)
-		output_format(output, "   %zu functions did not change and are not listed; --all lists them\n", same);
+		output_format(output, "   %zu %s did not change and are not listed; --all lists them\n", same,
+			      report_diff_noun(diff, diff->sites ? same : 2));
 	print_regressions(output, diff);
 	if (shown < pairs->count)
 		output_format(output, "   List reduced from %zu to %zu due to restriction <%zu>\n", pairs->count, shown,
@@ -204,9 +236,15 @@ void report_diff_table(struct output *output, const struct report_diff *diff, st
 
 /* --- JSON --- */
 
-static void json_number(struct output *output, size_t measure, bool known, int64_t number)
+static void json_number(struct output *output, const struct report_diff *diff, size_t measure, bool known,
+			int64_t number)
 {
-	output_format(output, "%s\"%s\": ", measure ? ", " : "", diff_measures[measure].key);
+	unsigned all = report_diff_measures(diff);
+
+	if (!(all & 1u << measure))
+		return;
+	output_format(output, "%s\"%s\": ", measure > (unsigned)__builtin_ctz(all) ? ", " : "",
+		      diff_measures[measure].key);
 	if (known)
 		output_i64(output, number);
 	else
@@ -217,7 +255,7 @@ static void json_counts(struct output *output, const struct report_diff *diff, s
 			const struct function_total *counts)
 {
 	for (size_t i = 0; i < DIFF_MEASURES; i++)
-		json_number(output, i, has_measure(diff, &diff_measures[i], side),
+		json_number(output, diff, i, has_measure(diff, &diff_measures[i], side),
 			    (int64_t)diff_measured(&diff_measures[i], counts));
 }
 
@@ -262,7 +300,7 @@ static void json_row(struct output *output, const struct report_diff *diff, cons
 	json_side(output, diff, 1, pair->b);
 	output_string(output, ", \"change\": {");
 	for (size_t i = 0; i < DIFF_MEASURES; i++)
-		json_number(output, i, report_diff_shows(diff, i), diff_change(&diff_measures[i], pair));
+		json_number(output, diff, i, report_diff_shows(diff, i), diff_change(&diff_measures[i], pair));
 	output_format(output, "}, \"changed\": %s, ", diff_changes(&diff->rules, pair) ? "true" : "false");
 	json_measures(output, "regressions", diff_regressions(&diff->rules, pair));
 	output_char(output, '}');
@@ -274,6 +312,8 @@ static void json_trace(struct output *output, const struct report_diff *diff, si
 	output_json(output, text_of(diff->paths[side]));
 	output_format(output, "\", \"lost\": %" PRIu64 ", \"memory\": %s, ", diff->lost[side],
 		      diff->totals[side].memory ? "true" : "false");
+	if (diff->sites)
+		output_format(output, "\"native\": %s, ", diff->native[side] ? "true" : "false");
 	json_counts(output, diff, side, &diff->totals[side].sum);
 	output_string(output, "}");
 }
@@ -288,7 +328,7 @@ void report_diff_json(struct output *output, const struct report_diff *diff, con
 	json_trace(output, diff, 1);
 	output_string(output, ",\n ");
 	json_measures(output, "total_regressions", report_diff_total_regressions(diff));
-	output_string(output, ",\n \"functions\": [");
+	output_format(output, ",\n \"%s\": [", report_diff_noun(diff, 2));
 	for (i = 0; i < shown; i++) {
 		output_string(output, i ? ",\n  " : "\n  ");
 		json_row(output, diff, &pairs->at[i]);
@@ -328,6 +368,8 @@ static void csv_row(struct output *output, const struct report_diff *diff, const
 	csv_text(output, side->file);
 	output_format(output, ",%u,%s", side->line, pair->a && pair->b ? "both" : pair->a ? "a" : "b");
 	for (size_t i = 0; i < DIFF_MEASURES; i++) {
+		if (!(report_diff_measures(diff) & 1u << i))
+			continue;
 		output_char(output, ',');
 		if (has_measure(diff, &diff_measures[i], 0))
 			output_u64(output, diff_value(&diff_measures[i], pair->a));
@@ -347,8 +389,9 @@ void report_diff_csv(struct output *output, const struct report_diff *diff, cons
 
 	output_string(output, "function,file,line,in");
 	for (i = 0; i < DIFF_MEASURES; i++)
-		output_format(output, ",%s_a,%s_b,%s_change", diff_measures[i].key, diff_measures[i].key,
-			      diff_measures[i].key);
+		if (report_diff_measures(diff) & 1u << i)
+			output_format(output, ",%s_a,%s_b,%s_change", diff_measures[i].key, diff_measures[i].key,
+				      diff_measures[i].key);
 	output_string(output, "\r\n");
 	for (i = 0; i < shown; i++)
 		csv_row(output, diff, &pairs->at[i]);

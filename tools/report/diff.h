@@ -14,6 +14,8 @@ struct report_diff {
 	const char *paths[2];
 	struct function_totals totals[2];
 	uint64_t lost[2]; /* events */
+	bool sites;	  /* the functions are sites of memory (site_totals.h) */
+	bool native[2];	  /* sites: native memory was recorded */
 	struct diff_rules rules;
 	size_t regressed; /* functions */
 	const struct diff_measure *sort;
@@ -29,8 +31,11 @@ void report_diff_markdown(struct output *output, const struct report_diff *diff,
 void report_diff_json(struct output *output, const struct report_diff *diff, const struct function_pairs *pairs);
 void report_diff_csv(struct output *output, const struct report_diff *diff, const struct function_pairs *pairs);
 
-/* For the formats: whether both traces have the measure, and which pairs are written. */
+/* For the formats: the measures there are, as bits; whether both traces have one, and which pairs are written. */
+unsigned report_diff_measures(const struct report_diff *diff);
 bool report_diff_shows(const struct report_diff *diff, size_t measure);
+/* "function" or "site", in the plural for more than one. */
+const char *report_diff_noun(const struct report_diff *diff, size_t count);
 size_t report_diff_limit(const struct report_diff *diff, const struct function_pairs *pairs);
 size_t report_diff_remove_unchanged(const struct report_diff *diff, struct function_pairs *pairs);
 /* The sum of all functions as a pair. */

@@ -45,7 +45,7 @@ static void put_place(struct output *output, const struct function_side *side, c
 	output_char(output, '`');
 	put_code(output, text_of(side->display));
 	output_char(output, '`');
-	if (!side->line && text_same(side->file, text_of("~")))
+	if (!side->file.length || (!side->line && text_same(side->file, text_of("~"))))
 		return;
 	output_string(output, " `");
 	put_code(output, below(side->file, folder));
@@ -110,7 +110,7 @@ static void put_row(struct output *output, const struct report_diff *diff, const
 
 static void put_head(struct output *output, const struct report_diff *diff)
 {
-	output_string(output, "\n| function |");
+	output_format(output, "\n| %s |", report_diff_noun(diff, 1));
 	for (size_t i = 0; i < DIFF_MEASURES; i++)
 		if (report_diff_shows(diff, i))
 			output_format(output, " %s%s |", diff_measures[i].sort, diff_measures[i].seconds ? " (s)" : "");
@@ -126,9 +126,9 @@ static void put_summary(struct output *output, const struct report_diff *diff, s
 	bool total = report_diff_total_regressions(diff) != 0;
 
 	if (diff->all)
-		output_format(output, "%zu functions", changed);
+		output_format(output, "%zu %s", changed, report_diff_noun(diff, 2));
 	else
-		output_format(output, "%zu of %zu functions changed", changed, changed + same);
+		output_format(output, "%zu of %zu %s changed", changed, changed + same, report_diff_noun(diff, 2));
 	if (diff->regressed)
 		output_format(output, ", **regressions in %zu of them**", diff->regressed);
 	if (total)
@@ -140,6 +140,10 @@ static void put_summary(struct output *output, const struct report_diff *diff, s
 			output_format(output,
 				      "\n%" PRIu64 " events of `%s` were lost: its counts and times are too small.\n",
 				      diff->lost[side], side ? "B" : "A");
+	for (size_t side = 0; side < 2; side++)
+		if (diff->sites && !diff->native[side])
+			output_format(output, "\nNative memory (malloc, mmap) of `%s` was not recorded.\n",
+				      side ? "B" : "A");
 }
 
 void report_diff_markdown(struct output *output, const struct report_diff *diff, struct function_pairs *pairs)
@@ -149,11 +153,12 @@ void report_diff_markdown(struct output *output, const struct report_diff *diff,
 
 	put_summary(output, diff, pairs->count, same);
 	put_head(output, diff);
-	output_string(output, "| all functions |");
+	output_format(output, "| all %s |", report_diff_noun(diff, 2));
 	put_cells(output, diff, &diff->totals[0].sum, &diff->totals[1].sum, report_diff_total_regressions(diff));
 	for (size_t i = 0; i < shown; i++)
 		put_row(output, diff, &pairs->at[i], folder);
 	if (shown < pairs->count)
-		output_format(output, "\n%zu more functions are not listed.\n", pairs->count - shown);
+		output_format(output, "\n%zu more %s are not listed.\n", pairs->count - shown,
+			      report_diff_noun(diff, 2));
 	free(folder);
 }
