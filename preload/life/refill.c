@@ -5,6 +5,7 @@
  * keeps errno, and bounds every wait.
  */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -40,11 +41,13 @@ static pthread_key_t thread_key;
 static bool has_thread_key; /* the program may have taken all keys; without one the end of threads is not seen */
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
 
-/* Other destructors may free: where that is recorded, the ring ends in the next round of them. */
+/*
+ * Other destructors may allocate and free: where that is recorded, the ring ends in a later round of them. Not in the
+ * last one, which a thread may miss that had its first event in a destructor of the first round.
+ */
 static void thread_gone(void *value)
 {
-	if (config.events & EVENT_MALLOC && !thread_self.ends) {
-		thread_self.ends = true;
+	if (config.events & EVENT_MALLOC && ++thread_self.end_rounds < PTHREAD_DESTRUCTOR_ITERATIONS - 1) {
 		pthread_setspecific(thread_key, value);
 		return;
 	}
@@ -420,6 +423,8 @@ static struct writer *find_or_begin(unsigned kind)
 	bool recording = life_recording();
 	struct writer *writer = thread_self.writer; /* joining may have changed it */
 
+	if (recording && writer == &writer_ended && config.events & EVENT_MALLOC)
+		lose_unslotted(kind); /* of libc's own, after the destructors */
 	if (!recording || writer == &writer_ended || is_left_out(kind)) {
 		if (writer->slot) { /* calls and returns go unrecorded */
 			writer->resync = 1;

@@ -96,7 +96,7 @@ struct thread_self {
 	uint32_t entered;	 /* the hooks' installer has seen this thread */
 	uint32_t profile_checks; /* until 3.11: events left that check whether another profile function replaced ours */
 	uint32_t no_native_stack; /* > 0: the native stack may not be read here */
-	bool ends;		  /* the thread's destructors run */
+	uint8_t end_rounds;	  /* of the thread's destructors that have run (refill.c) */
 	bool greenlets;		  /* switches between this thread's greenlets are recorded (greenlets.c) */
 	bool in_program_profile;  /* until 3.11: the program's own profile function runs */
 	bool called;		  /* EVPROF_CALIBRATE, 3.12 and later: a reported call has not started a function yet */

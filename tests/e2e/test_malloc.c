@@ -5,32 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocations.h"
 #include "harness.h"
 #include "packages.h"
 
 #define SPECIAL 1234567 /* mallocs.c */
 
-static char *compile(const char *source, const char *name)
-{
-	struct outcome *built =
-	    run(.how = JOB_BARE, .args = {"sh", "-c",
-					  text("cc -shared -fPIC -w -O1 -fno-builtin -o %s '%s' -lpthread", name,
-					       program_path(source))});
-
-	cr_assert_eq(built->status, 0, "%s", built->err);
-	return text("%s/%s", built->directory, name);
-}
-
 static char *library(void)
 {
 	return compile("mallocs.c", "mallocs.so");
-}
-
-/* The sanitizers bring an allocator of their own, which comes first. */
-static void needs_own_malloc(void)
-{
-	if (built_with_asan())
-		cr_skip_test("the sanitizer's malloc() is the process's");
 }
 
 /* The events of a dump that belong to a thread and are native. */
@@ -93,8 +76,6 @@ static unsigned expect_counts(const struct outcome *outcome)
 	}
 	return lines;
 }
-
-#define MALLOC_EVENTS "EVPROF_EVENTS=mem,malloc"
 
 SCENARIO(malloc, threads_without_python, SUPPORTED)
 {
@@ -170,17 +151,6 @@ SCENARIO(malloc, forks_of_threads, SUPPORTED)
 	expect(outcome, outcome->status == 0 && !strstr(outcome->out, "child ended"), "it ends well");
 	expect_trace(outcome, 6);
 	cr_assert_eq(expect_counts(outcome), 5 * KINDS);
-}
-
-/* In the domain, or in any (NULL). */
-static size_t events_of_size(const struct outcome *outcome, unsigned long long size, const char *domain)
-{
-	size_t count, found = 0;
-	const struct event *events = trace_dump(outcome->trace, &count);
-
-	for (size_t i = 0; i < count; i++)
-		found += events[i].size == size && (!domain || !strcmp(events[i].domain, domain));
-	return found;
 }
 
 SCENARIO(malloc, atexit_handlers, SUPPORTED)
