@@ -269,6 +269,19 @@ static bool has_memory(const struct request *request, const struct memory *memor
 	return false;
 }
 
+static void warn_of_unseen(const struct trace *trace)
+{
+	for (uint32_t i = 0; i < trace->process_count; i++) {
+		if (!trace->processes[i] || !trace_process_misses_malloc(trace->processes[i]))
+			continue;
+		fprintf(stderr,
+			"evprof memory: native allocations of process %" PRId64
+			" are not seen: the program has its own malloc()\n",
+			trace->processes[i]->pid);
+		return;
+	}
+}
+
 static int write_memory(struct request *request, struct trace *trace, const char *path, bool *has)
 {
 	struct report_memory *report = &request->report;
@@ -296,6 +309,7 @@ static int write_memory(struct request *request, struct trace *trace, const char
 	if (writing.events_missing)
 		fprintf(stderr,
 			"evprof memory: events are missing; a block that was freed by one of them counts as alive\n");
+	warn_of_unseen(trace);
 	return terminal_close(&output);
 }
 

@@ -49,8 +49,9 @@ for candidate in apt-get dnf pacman zypper apk; do
 		break
 	fi
 done
-# The embedders that the tests start are taken where the distribution's own uwsgi loads Python as a plugin.
-[ "$manager" = apt-get ] && items_test="$items_test gdb uwsgi"
+# The embedders that the tests start are taken where the distribution's own uwsgi loads Python as a plugin; allocators
+# are preloaded into programs by their names.
+[ "$manager" = apt-get ] && items_test="$items_test gdb uwsgi libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2"
 case $group in
 build) items=$items_build ;;
 demo) items=$items_demo ;;
@@ -103,6 +104,7 @@ found() { # ITEM: is it on this machine?
 		;;
 	venv) /usr/bin/python3 -c 'import ensurepip, venv' >/dev/null 2>&1 ;;
 	numpy | pandas | greenlet) /usr/bin/python3 -c "import $1" >/dev/null 2>&1 ;;
+	lib*.so.*) ! env LD_PRELOAD="$1" true 2>&1 | grep -q 'cannot be preloaded' ;;
 	debootstrap | uwsgi) command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || [ -x "/usr/bin/$1-core" ] ;;
 	*) command -v "$1" >/dev/null 2>&1 ;;
 	esac
@@ -150,6 +152,9 @@ package() { # ITEM: its packages here
 	apt-get:fuzzer) echo clang libclang-rt-dev ;;
 	apt-get:venv) echo python3 python3-venv ;;
 	apt-get:uwsgi) echo uwsgi-core uwsgi-plugin-python3 ;;
+	apt-get:libjemalloc*) echo libjemalloc2 ;;
+	apt-get:libtcmalloc*) echo libtcmalloc-minimal4 ;;
+	apt-get:libmimalloc*) echo libmimalloc2.0 ;;
 	apt-get:sanitizers) echo gcc ;;
 	apt-get:node) echo nodejs ;;
 	pacman:numpy | pacman:pandas | pacman:greenlet) echo "python-$1" ;;
