@@ -170,3 +170,20 @@ struct outcome *strike_run_with_losses(const struct python *python, const char *
 	expect(outcome, outcome->status == 0 && !strstr(outcome->err, ", 0 lost"), "events are lost");
 	return outcome;
 }
+
+const char *strike_memory_group(void)
+{
+	static const char *const places[][2] = {{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
+						{"/sys/fs/cgroup", "memory.max"}};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		char *group = text("%s/evprof-test-%d", places[i][0], getpid());
+		char *limit = text("%s/%s", group, places[i][1]);
+		FILE *file = mkdir(group, 0755) == 0 ? fopen(limit, "we") : NULL;
+
+		if (file && fputs("100663296", file) >= 0 && fclose(file) == 0)
+			return group;
+		rmdir(group);
+	}
+	return NULL;
+}

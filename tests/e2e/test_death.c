@@ -195,30 +195,12 @@ SCENARIO(death, processor_time_used_up, SUPPORTED)
 	expect_calls(python, NULL, outcome, oracle, "one second of processor time");
 }
 
-/* A control group with 96 MiB of memory; NULL where none can be made. */
-static const char *memory_group(void)
-{
-	static const char *const places[][2] = {{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
-						{"/sys/fs/cgroup", "memory.max"}};
-
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		char *group = text("%s/evprof-test-%d", places[i][0], getpid());
-		char *limit = text("%s/%s", group, places[i][1]);
-		FILE *file = mkdir(group, 0755) == 0 ? fopen(limit, "we") : NULL;
-
-		if (file && fputs("100663296", file) >= 0 && fclose(file) == 0)
-			return group;
-		rmdir(group);
-	}
-	return NULL;
-}
-
 /* The collector is small, and is not ended in place of a program. */
 SCENARIO(death, out_of_memory, SUPPORTED)
 {
 	if (!runs_by_default(python))
 		return;
-	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory, *group = memory_group();
+	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory, *group = strike_memory_group();
 	struct oracle *oracle = oracle_new(directory);
 	struct job job = {.directory = directory,
 			  .env = {"EVPROF_OUTPUT=death.evp"},
