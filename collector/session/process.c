@@ -23,6 +23,7 @@
 
 #include "evprof/proc.h"
 #include "base/users.h"
+#include "trace/trace_output.h"
 
 #define FORKED_MANY 64			   /* with this many forked children, check whether they live ... */
 #define FORKED_CHECK_NS UINT64_C(50000000) /* ... this often */
@@ -180,6 +181,16 @@ void process_forget(struct process *process)
 	free(process->forked);
 	unmap_all(process);
 	free(process);
+}
+
+void process_write_resident(struct process *process)
+{
+	struct meta_resident *read = &process->resident.read;
+
+	if (!read->peak_bytes)
+		return;
+	trace_output_json(process->trace, process->number, TRACE_NOBODY, meta_resident(process->number, read));
+	*read = (struct meta_resident){0};
 }
 
 void process_free(struct process *process)

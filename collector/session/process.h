@@ -17,6 +17,7 @@
 #include "base/loop.h"
 #include "trace/meta.h"
 #include "sampler/sampler_watch.h"
+#include "session/resident.h"
 #include "session/title.h"
 
 struct drain_tools;
@@ -96,6 +97,7 @@ struct process {
 
 	struct sampler_watch sampler;
 	struct title title;
+	struct resident resident;
 
 	bool dead;	 /* according to the pidfd */
 	bool complete;	 /* all its events are in the trace */
@@ -126,6 +128,9 @@ bool process_is_same(const struct process *process, const struct process *other)
 
 /* The pid of the first process of a pid namespace. When it ends, the kernel kills all others. */
 #define PROCESS_INIT ((pid_t)1)
+
+/* Writes to the trace what was read of its resident size. */
+void process_write_resident(struct process *process);
 
 /* The process is in no list and not in the loop; the caller has given back its user and its symbols. */
 void process_free(struct process *process);

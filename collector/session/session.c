@@ -223,6 +223,7 @@ static void describe_process(struct session *session, struct process *process, c
 	struct control_message shown = *join;
 
 	title_begin(&process->title, join, process->pid, parent ? &parent->title : NULL, now_ns);
+	resident_begin(&process->resident, join->events);
 	shown.argv = process->title.argv;
 	trace_output_use_clock(&session->trace, layout->clock_kind, layout->clock_shift);
 	trace_output_write_clocks(&session->trace, now_ns);
@@ -351,6 +352,14 @@ static void update_title(struct process *process, uint64_t now_ns)
 				  meta_title(process->number, title_shown(&process->title)));
 }
 
+static void update_resident(struct process *process, uint64_t now_ns)
+{
+	bool ends = atomic_load_explicit(&process->header->target_state, memory_order_relaxed) != RING_TARGET_RUNNING;
+
+	if (!process->dead && resident_look(&process->resident, process->pid, &process->layout, ends, now_ns))
+		process_write_resident(process);
+}
+
 /* Drains a process's share of its user's round. Every process has a share, however many there are. */
 static bool drain_share(struct process *process, struct user *user, enum drain_mode mode, uint64_t now_ns,
 			struct drain_result *result)
@@ -360,6 +369,7 @@ static bool drain_share(struct process *process, struct user *user, enum drain_m
 	bool all;
 
 	update_title(process, now_ns);
+	update_resident(process, now_ns);
 	all = drain_process(process, mode, share, now_ns, result);
 
 	user_spend(user, share - process->share);

@@ -182,6 +182,20 @@ char *meta_title(uint32_t process, const char *title)
 	    json_pack("{ss sI so}", "type", "title", "process", (json_int_t)process, "title", text_or_null(title)));
 }
 
+char *meta_resident(uint32_t process, const struct meta_resident *resident)
+{
+	json_t *samples = json_array();
+
+	for (unsigned i = 0; i < resident->count; i++) {
+		const struct meta_resident_sample *sample = &resident->samples[i];
+
+		json_array_append_new(samples, json_pack("[oooo]", integer(sample->ticks), integer(sample->anonymous),
+							 integer(sample->file), integer(sample->shared)));
+	}
+	return dump_object(json_pack("{ss sI so so}", "type", "resident", "process", (json_int_t)process, "peak_bytes",
+				     integer(resident->peak_bytes), "samples", samples));
+}
+
 char *meta_thread(uint32_t process, uint32_t thread, uint32_t tid, uint64_t start_ticks, bool sampled)
 {
 	json_t *object = json_pack("{ss sI sI sI so}", "type", "thread", "process", (json_int_t)process, "thread",

@@ -27,6 +27,22 @@ struct meta_process_end {
 	bool sampler_lost; /* its sampler ended before it */
 };
 
+#define META_RESIDENT_SAMPLES 16
+
+/* Resident bytes at a time: anonymous memory, mapped files, shared memory. */
+struct meta_resident_sample {
+	uint64_t ticks;
+	uint64_t anonymous;
+	uint64_t file;
+	uint64_t shared;
+};
+
+struct meta_resident {
+	unsigned count;
+	struct meta_resident_sample samples[META_RESIDENT_SAMPLES];
+	uint64_t peak_bytes; /* the most that were resident until then, at any time */
+};
+
 struct meta_summary {
 	const char *trace;  /* NULL: no file was created */
 	const char *error;  /* NULL: none */
@@ -40,6 +56,7 @@ struct meta_summary {
 
 char *meta_process(const struct control_message *join, uint32_t process, uint32_t clock_kind, uint32_t clock_shift,
 		   uint64_t start_ticks);
+char *meta_resident(uint32_t process, const struct meta_resident *resident);
 /* The kinds of events: what a reader needs to know of those that it does not know. */
 char *meta_kinds(void);
 /* title: NULL: the title is argv again. */

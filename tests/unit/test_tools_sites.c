@@ -468,6 +468,29 @@ Test(sites, limits)
 	expect_check("--max-alloc 1000 TRACE", 0, "--max-heap limits native memory");
 }
 
+/* A process without an end, of which the collector has samples: they show that a limit is broken, and no more. */
+Test(sites, resident_samples)
+{
+	make_some();
+	fixture_meta(fixture, 0,
+		     "{\"type\":\"resident\",\"process\":0,\"peak_bytes\":7000000,\"samples\":[[1500,1,2,3]]}");
+	fixture_meta(fixture, 0,
+		     "{\"type\":\"resident\",\"process\":0,\"peak_bytes\":-1,\"samples\":"
+		     "[7,[],[1,2,3],[1400,1,2,3],[1600,-1,2,3],[1700,5,6,\"x\"],[1800,5,6,7]]}");
+	fixture_meta(fixture, 0, "{\"type\":\"resident\",\"process\":77,\"samples\":null}");
+	fixture_meta(fixture, 0, "{\"type\":\"resident\",\"process\":0,\"samples\":{\"a\":1}}");
+	save(0);
+	expect_check("--max-rss 8M TRACE", 2,
+		     "ERROR  --max-rss 8M: the resident size of a process is not in the trace");
+	expect_check("--max-rss 6M TRACE", 1, "FAILED --max-rss 6M: 7000000 bytes");
+	run(cmd_export, "-f chrome TRACE -o -");
+	cr_expect(strstr(ran.out, "\"name\":\"resident size\",\"args\":{\"bytes\":6}") &&
+		      strstr(ran.out, "\"bytes\":18}") && !strstr(ran.out, "\"bytes\":11}"),
+		  "%s", ran.out);
+	cr_expect(run(cmd_memory, "--json TRACE") != 2 && strstr(ran.out, "\"peak_rss_bytes\": 7000000"), "%s",
+		  ran.out);
+}
+
 Test(sites, limits_on_what_was_not_recorded, .init = NULL)
 {
 	begin_process("\"call\",\"mem\"");

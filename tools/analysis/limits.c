@@ -199,11 +199,11 @@ static void measure_rss(struct limits *limits, const struct trace *trace)
 {
 	for (uint32_t i = 0; i < trace->process_count; i++) {
 		const struct trace_process *process = trace->processes[i];
-		int64_t bytes = process ? process_end_peak_rss(process) : -1;
+		int64_t bytes = process ? process_peak_rss(process) : -1;
 
 		if (!process || !filter_process(limits->filter, process))
 			continue;
-		limits->unrecorded.peak_rss |= bytes < 0;
+		limits->unrecorded.peak_rss |= process_end_peak_rss(process) < 0;
 		if (bytes >= 0)
 			note_process(limits, LIMIT_RSS, process, (uint64_t)bytes);
 	}

@@ -201,12 +201,41 @@ static json_t *detached(const struct cut_file *file)
 			 integer(cut_ticks(&file->stretch->to, file->process)), "lost");
 }
 
+#define SAMPLES_OF_CHUNK 1000
+
+/* Samples of the resident size in the stretch, from the one with that number on. Returns the next number. */
+static uint32_t write_samples(struct cut_file *file, uint32_t at)
+{
+	const struct trace_process *process = file->process;
+	uint64_t from = cut_ticks(&file->stretch->from, process), to = cut_ticks(&file->stretch->to, process), peak = 0;
+	json_t *samples = json_array();
+
+	for (; at < process->resident_count && json_array_size(samples) < SAMPLES_OF_CHUNK; at++) {
+		const struct trace_resident *sample = &process->resident[at];
+		uint64_t bytes = sample->anonymous + sample->file + sample->shared;
+
+		if (sample->ticks < from || sample->ticks >= to)
+			continue;
+		peak = bytes > peak ? bytes : peak;
+		json_array_append_new(samples, json_pack("[oooo]", integer(sample->ticks), integer(sample->anonymous),
+							 integer(sample->file), integer(sample->shared)));
+	}
+	if (json_array_size(samples))
+		write_meta(file, file->process_number,
+			   json_pack("{ss so so sO}", "type", "resident", "process", integer(file->process_number),
+				     "peak_bytes", integer(peak), "samples", samples));
+	json_decref(samples);
+	return at;
+}
+
 void file_end_process(struct cut_file *file)
 {
 	const struct trace_process *process = file->process;
 	uint64_t to = cut_ticks(&file->stretch->to, process);
 	json_t *object;
 
+	for (uint32_t at = 0; file->process_written && at < process->resident_count;)
+		at = write_samples(file, at);
 	if (file->process_written && process->end && process->end_ticks < to) {
 		object = json_deep_copy(process->end);
 		json_object_set_new(object, "process", integer(file->process_number));

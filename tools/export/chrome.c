@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "analysis/heap_curve.h"
+#include "analysis/rss_curve.h"
 #include "replay/call_walk.h"
 #include "replay/spans.h"
 #include "trace/arguments.h"
@@ -364,20 +365,28 @@ static void name_thread(struct chrome *chrome, const struct trace_thread *thread
 	output_format(chrome->output, "\"sort_index\":%u}}", thread->number);
 }
 
-/* --- the heap --- */
+/* --- the heap, and the resident size --- */
 
-static void sample_heap(void *owner, int64_t ns, uint64_t bytes)
+static void put_bytes_at(struct chrome *chrome, int64_t ns, const char *name, uint64_t bytes)
 {
-	struct chrome *chrome = owner;
-
 	begin_event(chrome);
 	output_format(chrome->output,
 		      "{\"ph\":\"C\",\"pid\":%lld,\"tid\":%lld,\"ts\":", (long long)chrome->process->pid,
 		      (long long)chrome->process->pid);
 	output_micros(chrome->output, ns);
-	output_string(chrome->output, ",\"name\":\"Python heap\",\"args\":{\"bytes\":");
+	output_format(chrome->output, ",\"name\":\"%s\",\"args\":{\"bytes\":", name);
 	output_u64(chrome->output, bytes);
 	output_string(chrome->output, "}}");
+}
+
+static void sample_heap(void *owner, int64_t ns, uint64_t bytes)
+{
+	put_bytes_at(owner, ns, "Python heap", bytes);
+}
+
+static void sample_resident(void *owner, const struct rss_point *point)
+{
+	put_bytes_at(owner, point->ns, "resident size", point->bytes);
 }
 
 /* --- all --- */
@@ -427,6 +436,7 @@ static int chrome_process_end(void *owner, struct call_walk *walk)
 
 	free_functions(chrome);
 	spans_done(&chrome->spans);
+	rss_curve(walk->trace, walk->process, walk->filter, sample_resident, chrome);
 	if (!chrome->memory)
 		return 0;
 	return heap_curve(walk->trace, walk->process, walk->filter, false, HEAP_SAMPLE_NS, sample_heap, chrome);

@@ -391,7 +391,7 @@ static int put_json(const struct report_memory *report, struct memory *memory)
 {
 	const struct live_weights *all = &memory->all;
 	struct output *output = report->output;
-	int64_t rss_bytes = process_end_peak_rss(memory->process);
+	int64_t rss_bytes = process_peak_rss(memory->process);
 	int error = 0;
 
 	output_format(output, "%s\n{\"pid\": %lld, \"peak_bytes\": %" PRIu64 ", \"peak_time_ns\": ",

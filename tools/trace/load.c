@@ -230,6 +230,7 @@ static void process_free(struct trace_process *process)
 		return;
 	json_decref(process->meta);
 	json_decref(process->end);
+	free(process->resident);
 	free(process->codes.at);
 	free(process->functions.at);
 	free(process->types.at);

@@ -8,6 +8,7 @@
 
 #include "evprof/json_memory.h"
 #include "trace/load.h"
+#include "util/grow.h"
 
 #define JSON_TIMES 32 /* memory of an object relative to its text */
 #define META_MAX_BYTES (UINT32_C(1) << 20)
@@ -108,6 +109,52 @@ static int load_title(struct trace *trace, json_t *object)
 	return json_object_set(process->meta, "title", title) ? -ENOMEM : 0;
 }
 
+/* A sample: ticks and three numbers of bytes. One that is damaged, or earlier than the one before, is left out. */
+static int load_sample(struct trace_process *process, const json_t *sample)
+{
+	const uint32_t count = process->resident_count;
+	uint64_t numbers[4];
+	int error;
+
+	for (size_t i = 0; i < 4; i++) {
+		const json_t *number = json_array_get(sample, i);
+
+		if (!json_is_integer(number) || json_integer_value(number) < 0)
+			return 0;
+		numbers[i] = (uint64_t)json_integer_value(number);
+		if (i && numbers[i] >> 60)
+			return 0;
+	}
+	if (count == UINT32_MAX || (count && numbers[0] < process->resident[count - 1].ticks))
+		return 0;
+	error = grow_by_one(&process->resident, &process->resident_allocated, count, sizeof(*process->resident));
+	if (error)
+		return error;
+	process->resident[process->resident_count++] =
+	    (struct trace_resident){numbers[0], numbers[1], numbers[2], numbers[3]};
+	return 0;
+}
+
+static int load_resident(struct trace *trace, json_t *object)
+{
+	struct trace_process *process = member_process(trace, object);
+	uint64_t peak_bytes = member_u64(object, "peak_bytes");
+	const json_t *sample;
+	int error = 0;
+	size_t i;
+
+	if (!process)
+		return -EBADMSG;
+	if (!(peak_bytes >> 60) && peak_bytes > process->resident_peak_bytes)
+		process->resident_peak_bytes = peak_bytes;
+	json_array_foreach(json_object_get(object, "samples"), i, sample)
+	{
+		if (!error)
+			error = load_sample(process, sample);
+	}
+	return error;
+}
+
 static int load_thread(struct trace *trace, json_t *object)
 {
 	struct trace_thread *thread;
@@ -161,8 +208,9 @@ int trace_load_meta(struct trace *trace, struct trace_payload *payload)
 	static const struct {
 		const char *type;
 		int (*load)(struct trace *trace, json_t *object);
-	} types[] = {{"process", load_process}, {"kinds", load_kinds},		 {"title", load_title},
-		     {"thread", load_thread},	{"thread_end", load_thread_end}, {"process_end", load_process_end}};
+	} types[] = {{"process", load_process},	 {"kinds", load_kinds},		  {"title", load_title},
+		     {"thread", load_thread},	 {"thread_end", load_thread_end}, {"process_end", load_process_end},
+		     {"resident", load_resident}};
 	json_t *object;
 	const char *type;
 	int error;

@@ -47,6 +47,15 @@ int64_t process_end_peak_rss(const struct trace_process *process)
 	return json_is_integer(bytes) && json_integer_value(bytes) >= 0 ? json_integer_value(bytes) : -1;
 }
 
+int64_t process_peak_rss(const struct trace_process *process)
+{
+	int64_t at_end = process_end_peak_rss(process);
+
+	if (at_end >= 0 || !process->resident_peak_bytes)
+		return at_end;
+	return (int64_t)process->resident_peak_bytes;
+}
+
 void process_end_print(const struct trace_process *process, struct output *output)
 {
 	const char *how = json_string_value(json_object_get(process->end, "how"));

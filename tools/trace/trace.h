@@ -80,6 +80,14 @@ struct trace_line {
 	unsigned shift;
 };
 
+/* Resident bytes at a time: anonymous memory, mapped files, shared memory. */
+struct trace_resident {
+	uint64_t ticks;
+	uint64_t anonymous;
+	uint64_t file;
+	uint64_t shared;
+};
+
 struct trace_process {
 	uint32_t number;
 	bool known;
@@ -90,9 +98,13 @@ struct trace_process {
 	uint32_t clock_shift;
 	uint64_t start_ticks;
 	uint64_t end_ticks;
-	json_t *meta;		   /* the "process" object; NULL: unknown */
-	json_t *end;		   /* the "process_end" object; NULL: none */
-	uint64_t lost[WIRE_KINDS]; /* of threads without a ring */
+	json_t *meta;			 /* the "process" object; NULL: unknown */
+	json_t *end;			 /* the "process_end" object; NULL: none */
+	uint64_t lost[WIRE_KINDS];	 /* of threads without a ring */
+	struct trace_resident *resident; /* its size over time, by ticks */
+	uint32_t resident_count;
+	size_t resident_allocated;
+	uint64_t resident_peak_bytes; /* the most until the last of them; 0: not known */
 	struct trace_line line;
 	struct trace_names codes;
 	struct trace_names functions;
