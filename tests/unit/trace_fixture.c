@@ -19,6 +19,12 @@ static void *grown(void *memory, size_t bytes)
 	return memory;
 }
 
+/* Room for one more in an array that has room for a power of two. The sanitizer copies each time that memory grows. */
+static void *with_one_more(void *array, size_t count, size_t size)
+{
+	return count & (count - 1) ? array : grown(array, (count ? 2 * count : 1) * size);
+}
+
 static void append(struct fixture *fixture, const void *bytes, size_t count)
 {
 	fixture->bytes = grown(fixture->bytes, fixture->size + count);
@@ -259,8 +265,8 @@ static void put_event(struct fixture *fixture, uint32_t thread, uint32_t head, u
 {
 	struct fixture_thread *to = &fixture->threads[thread];
 
-	to->heads = grown(to->heads, (to->count + 1) * sizeof(*to->heads));
-	to->ticks = grown(to->ticks, (to->count + 1) * sizeof(*to->ticks));
+	to->heads = with_one_more(to->heads, to->count, sizeof(*to->heads));
+	to->ticks = with_one_more(to->ticks, to->count, sizeof(*to->ticks));
 	to->heads[to->count] = head;
 	to->ticks[to->count++] = ticks;
 	to->now += ticks;
@@ -284,7 +290,7 @@ void fixture_extra(struct fixture *fixture, uint32_t thread, uint64_t word)
 {
 	struct fixture_thread *to = &fixture->threads[thread];
 
-	to->extras = grown(to->extras, (to->extra_count + 1) * sizeof(*to->extras));
+	to->extras = with_one_more(to->extras, to->extra_count, sizeof(*to->extras));
 	to->extras[to->extra_count++] = word;
 	if ((to->heads[to->count - 1] & 31) == WIRE_TIME || (to->heads[to->count - 1] & 31) == WIRE_CPU)
 		to->now = word;
