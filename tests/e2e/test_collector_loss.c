@@ -562,6 +562,7 @@ static struct background *start_daemon(const char *folder, const char *socket)
 
 	for (int i = 0; i < 500 && (stat(socket, &status) || !S_ISSOCK(status.st_mode)); i++)
 		usleep(10000);
+	usleep(200000); /* it has its name a moment before it listens */
 	return daemon;
 }
 

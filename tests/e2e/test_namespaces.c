@@ -298,11 +298,14 @@ SCENARIO(namespaces, another_time, SUPPORTED)
 
 /* ---- a collector elsewhere --------------------------------------------------------------------------------------- */
 
-/* $0 the collector, $1 the library, the rest the program. The collector is alone in its pid namespace. */
+/*
+ * $0 the collector, $1 the library, the rest the program. The collector is alone in its pid namespace; its socket has a
+ * name a moment before it listens.
+ */
 static const char *const apart =
     "library=$1; shift\n"
     "unshare --pid --fork --mount-proc \"$0\" --socket \"$PWD/socket\" --output-dir \"$PWD\" &\n"
-    "for i in $(seq 100); do test -S socket && break; sleep .1; done\n"
+    "for i in $(seq 100); do test -S socket && sleep .2 && break; sleep .1; done\n"
     "LD_PRELOAD=$library EVPROF_SOCKET=$PWD/socket \"$@\"\n"
     "status=$?\n"
     "kill $(cat /proc/$!/task/$!/children)\n"

@@ -150,8 +150,10 @@ static bool socket_waits(const char *path, const struct background *daemon)
 	struct stat status;
 
 	for (int i = 0; i < 500; i++) {
-		if (stat(path, &status) == 0 && S_ISSOCK(status.st_mode))
+		if (stat(path, &status) == 0 && S_ISSOCK(status.st_mode)) {
+			usleep(200000); /* it has its name a moment before it listens */
 			return true;
+		}
 		if (kill(daemon->pid, 0))
 			break;
 		usleep(10000);

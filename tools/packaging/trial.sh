@@ -94,8 +94,8 @@ mkdir traces
 evprof-collector --socket "$work/socket" --output-dir "$work/traces" >daemon.log 2>&1 &
 daemon=$!
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-	[ -S socket ] && break
 	sleep 0.2
+	[ -S socket ] && break
 done
 EVPROF_SOCKET=$work/socket LD_PRELOAD=$(python -m evprof --library) python app.py >out 2>err
 [ $? = 3 ] || fails "a program with the daemon"
