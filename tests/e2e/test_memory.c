@@ -109,6 +109,26 @@ SCENARIO_SOME(memory, resident_size_of_the_killed, SUPPORTED)
 	json_decref(processes);
 }
 
+/* The program reads its mappings just before it ends. */
+SCENARIO_SOME(memory, parts_of_the_resident_size, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@mappings.py"}, .env = {"EVPROF_EVENTS=mem,malloc"});
+	json_t *processes = memory_of(outcome), *end = json_object_get(json_array_get(processes, 0), "resident_at_end");
+	long long all = 0, files = 0, found = json_integer_value(json_object_get(end, "bytes")), sum = 0;
+	long long found_files = json_integer_value(json_object_get(end, "files_bytes"));
+	const char *name;
+	json_t *value;
+
+	expect(outcome, sscanf(outcome->out, "%lld %lld", &all, &files) == 2 && end, "both know");
+	json_object_foreach(end, name, value) sum +=
+	    strcmp(name, "bytes") && strcmp(name, "time_ns") ? json_integer_value(value) : 0;
+	expect(outcome, sum == found, "the parts are %lld bytes, all %lld", sum, found);
+	expect(outcome, llabs(found - all * 1024) < 4 << 20, "%lld bytes, by its own reading %lld", found, all * 1024);
+	expect(outcome, llabs(found_files - files * 1024) < 1 << 20, "%lld of files, %lld", found_files, files * 1024);
+	expect(outcome, json_integer_value(json_object_get(end, "python_bytes")) > 30000000, "the blocks are alive");
+	json_decref(processes);
+}
+
 SCENARIO(memory, leaks_and_imports, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@leaking.py"}, .env = {LINES}), *result;

@@ -491,6 +491,34 @@ Test(sites, resident_samples)
 		  ran.out);
 }
 
+/* The rest makes the parts add up, at the peak and at the end, where less was touched than allocated. */
+Test(sites, parts_of_the_resident_size)
+{
+	made(0x100, 1000);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_NATIVE, 0x200, 500, 0, 1);
+	mapped(A, PAGE, 0);
+	fixture_meta(fixture, 0,
+		     "{\"type\":\"resident\",\"process\":0,\"peak_bytes\":24000,\"samples\":"
+		     "[[1002,20000,3000,400],[2000,10000,3000,0]]}");
+	fixture_meta(fixture, 0,
+		     "{\"type\":\"process_end\",\"process\":0,\"how\":\"exit\",\"resident\":{\"ticks\":2000,"
+		     "\"files\":3000,\"stacks\":800,\"heap\":4000,\"anonymous\":1000,\"shared\":-7,\"evprof\":64}}");
+	save(0);
+	run(cmd_memory, "--json TRACE");
+	cr_expect(strstr(ran.out, "\"bytes\": 23400, \"python_bytes\": 1000, \"malloc_bytes\": 500, "
+				  "\"files_bytes\": 3000, \"shared_bytes\": 400, \"rest_bytes\": 18500}"),
+		  "%s", ran.out);
+	cr_expect(strstr(ran.out, "\"bytes\": 8864, \"python_bytes\": 1000, \"malloc_bytes\": 500, "
+				  "\"mapped_bytes\": 4096, \"stacks_bytes\": 800, \"files_bytes\": 3000, "
+				  "\"evprof_bytes\": 64, \"rest_bytes\": -596}"),
+		  "%s", ran.out);
+	run(cmd_memory, "TRACE");
+	cr_expect(strstr(ran.out, ", 596 B less, not touched\n") && strstr(ran.out, " of them anonymous: 112 %\n"),
+		  "%s", ran.out);
+	run(cmd_memory, "--json TRACE --to 1s");
+	cr_expect(!strstr(ran.out, "resident_at_"), "a part of the time has none: %s", ran.out);
+}
+
 Test(sites, limits_on_what_was_not_recorded, .init = NULL)
 {
 	begin_process("\"call\",\"mem\"");

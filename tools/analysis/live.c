@@ -265,6 +265,13 @@ static int take_mark(struct live *live, struct call_walk *walk, uint32_t head, c
 	return error;
 }
 
+/* What the live blocks were when the resident size was most. */
+static void note_resident(struct live *live)
+{
+	memcpy(live->resident_sources, live->sources, sizeof(live->sources));
+	live->resident_ticks = 0;
+}
+
 static void live_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
 	struct live *live = owner;
@@ -282,6 +289,8 @@ static void live_other(void *owner, struct call_walk *walk, uint32_t head, const
 	else if (__builtin_expect(walk->replay.now >= live->end_ticks, 0))
 		error = snapshot_end(live);
 	live->any |= blocks_is_event(kind);
+	if (__builtin_expect(live->resident_ticks && walk->replay.now > live->resident_ticks, 0))
+		note_resident(live);
 	if (!error && blocks_want(kind))
 		error = take_block(live, walk, head, extra);
 	if (live->peaks != peaks)
@@ -351,6 +360,8 @@ static int live_read(struct live *live, const struct call_walk *walk, const stru
 		error = -ENOMEM;
 	if (!error)
 		error = walk_together(walk->trace, walk->process, filter, progress, &visitor, live);
+	if (live->resident_ticks)
+		note_resident(live);
 	return error ? error : list_by_thread(live, walk->trace);
 }
 

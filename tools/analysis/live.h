@@ -97,9 +97,10 @@ typedef void live_watch(void *owner, int64_t ns, uint64_t bytes);
 /* All zeros but what the owner sets: nothing was read yet. */
 struct live {
 	/* Of the owner, before it reads. */
-	bool lines;	      /* the innermost Python function of a stack is one at its line, where that is recorded */
-	bool tasks;	      /* the task that runs is on top of each stack */
-	const uint8_t *marks; /* by mark id (replay/window.h): count allocations between them only; NULL: all */
+	bool lines; /* the innermost Python function of a stack is one at its line, where that is recorded */
+	bool tasks; /* the task that runs is on top of each stack */
+	uint64_t resident_ticks; /* when the resident size was most, for resident_sources; 0: not known */
+	const uint8_t *marks;	 /* by mark id (replay/window.h): count allocations between them only; NULL: all */
 
 	struct stacks stacks;  /* below the root, one node for each thread, whose function is the thread's number */
 	struct live_sum *sums; /* by stack number; [0] is for threads that are not shown */
@@ -117,6 +118,7 @@ struct live {
 	uint64_t sources[BLOCK_SOURCES];    /* bytes of live blocks; at the peak; at the end, if that is set */
 	uint64_t peak_sources[BLOCK_SOURCES];
 	uint64_t end_sources[BLOCK_SOURCES];
+	uint64_t resident_sources[BLOCK_SOURCES];
 	int64_t marked_ns; /* time of the last end mark, which is the end then; PROGRAM_END_NONE: none so far */
 	uint64_t bytes;	   /* of all live blocks */
 	uint64_t peak_bytes;

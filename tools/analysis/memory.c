@@ -282,6 +282,17 @@ static void end_process(struct memory *memory)
 	memory->all = (struct live_weights){0};
 }
 
+static void find_resident(struct memory *memory, const struct trace *trace)
+{
+	const struct memory_options *options = memory->options;
+
+	if (!trace_process_records(memory->process, "malloc") || trace_process_misses_malloc(memory->process) ||
+	    options->filter->from_given || options->filter->to_given || options->mark_begin)
+		return;
+	memory->resident_peak = resident_at_peak(trace, memory->process, &memory->live);
+	memory->resident_end = resident_at_end(trace, memory->process, &memory->live);
+}
+
 static int read_process(struct memory *memory, struct call_walk *walk, const uint8_t *marks)
 {
 	enum memory_by by = memory->options->by;
@@ -290,11 +301,14 @@ static int read_process(struct memory *memory, struct call_walk *walk, const uin
 	memory->live.lines = by == MEMORY_BY_SITE || by == MEMORY_BY_LINE;
 	memory->live.tasks = by == MEMORY_BY_TASK;
 	memory->live.marks = marks;
+	memory->live.resident_ticks = resident_peak_ticks(walk->process);
+	memory->resident_peak = memory->resident_end = (struct resident){0};
 	if (!error)
 		error = live_find_both(&memory->live, walk, &memory->functions, memory->progress, NULL, NULL,
 				       &memory->end_ns);
 	if (error || !(memory->live.any || memory_recorded(walk->process)))
 		return error;
+	find_resident(memory, walk->trace);
 	error = make_sites(memory, walk->trace);
 	return error ? error : memory->visit(memory->owner, memory);
 }

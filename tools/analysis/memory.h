@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "analysis/live.h"
+#include "analysis/resident.h"
 #include "analysis/stacks.h"
 #include "replay/filter.h"
 #include "trace/reader.h"
@@ -74,8 +75,10 @@ struct memory {
 	const struct trace_process *process;
 	struct live live;
 	struct stack_functions functions;
-	int64_t end_ns;		 /* PROGRAM_END_NONE: the end of the trace, or of the shown time */
-	struct live_weights all; /* of the shown threads, of all kinds */
+	int64_t end_ns;		       /* PROGRAM_END_NONE: the end of the trace, or of the shown time */
+	struct live_weights all;       /* of the shown threads, of all kinds */
+	struct resident resident_peak; /* known where malloc() was recorded, and all of the process is read */
+	struct resident resident_end;
 	struct live_weights kinds[MEMORY_KINDS];
 	struct memory_site *sites; /* of the shown kinds */
 	uint32_t site_count;

@@ -128,6 +128,57 @@ static void put_kinds(const struct report_memory *report, const struct memory *m
 	output_char(report->output, '\n');
 }
 
+/* The resident size and its parts; what is not known of them is left out. */
+static void put_resident(const struct report_memory *report, const struct resident *resident, const char *when)
+{
+	static const char *const names[RESIDENT_PARTS] = {
+	    [BLOCK_PYTHON] = "Python's",    [BLOCK_MALLOC] = "malloc's",
+	    [BLOCK_MAPPED] = "mapped",	    [RESIDENT_STACKS] = "stacks",
+	    [RESIDENT_FILES] = "files",	    [RESIDENT_SHARED] = "shared",
+	    [RESIDENT_EVPROF] = "evprof's", [RESIDENT_REST] = "free, or not known",
+	};
+	struct output *output = report->output;
+
+	if (!resident->known)
+		return;
+	output_format(output, "  resident  ");
+	put_bytes(output, resident->bytes, 0);
+	output_format(output, " %s ", when);
+	put_time(output, resident->ns);
+	for (unsigned i = 0; i < RESIDENT_PARTS; i++) {
+		int64_t bytes = resident->parts[i];
+
+		if (!bytes)
+			continue;
+		output_string(output, i ? ", " : ": ");
+		put_bytes(output, bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes, 0);
+		output_format(output, " %s", bytes < 0 ? "less, not touched" : names[i]);
+	}
+	output_char(output, '\n');
+}
+
+/* How much of the memory that is not of files is in use. */
+static void put_fragmentation(const struct report_memory *report, const struct resident *resident)
+{
+	if (!resident->known || !resident->anonymous)
+		return;
+	output_string(report->output, "  in use    heap ");
+	put_bytes(report->output, resident->in_use, 0);
+	output_string(report->output, " in ");
+	put_bytes(report->output, resident->bytes, 0);
+	output_string(report->output, " resident, ");
+	put_bytes(report->output, resident->anonymous, 0);
+	output_format(report->output, " of them anonymous: %.0f %%\n",
+		      100.0 * (double)resident->in_use / (double)resident->anonymous);
+}
+
+static void put_all_resident(const struct report_memory *report, const struct memory *memory)
+{
+	put_resident(report, &memory->resident_peak, "at most, at");
+	put_resident(report, &memory->resident_end, "when it ends, at");
+	put_fragmentation(report, memory->resident_end.known ? &memory->resident_end : &memory->resident_peak);
+}
+
 static void put_summary(const struct report_memory *report, const struct memory *memory)
 {
 	const struct live_weights *all = &memory->all;
@@ -156,6 +207,7 @@ static void put_summary(const struct report_memory *report, const struct memory 
 		      terminal_bytes(all->made.bytes > all->end.bytes ? all->made.bytes - all->end.bytes : 0, name));
 	if (report->leaks)
 		put_kinds(report, memory);
+	put_all_resident(report, memory);
 	if (memory->live.missing_stacks)
 		output_format(output, "  missing   %" PRIu64 " allocations have no stack\n",
 			      memory->live.missing_stacks);
@@ -387,6 +439,18 @@ static void put_json_sizes(const struct report_memory *report, const struct memo
 	output_string(report->output, "\n]");
 }
 
+static void put_json_resident(struct output *output, const char *name, const struct resident *resident)
+{
+	if (!resident->known)
+		return;
+	output_format(output, " \"%s\": {\"time_ns\": %" PRId64 ", \"bytes\": %" PRIu64, name, resident->ns,
+		      resident->bytes);
+	for (unsigned i = 0; i < RESIDENT_PARTS; i++)
+		if (resident->parts[i])
+			output_format(output, ", \"%s_bytes\": %" PRId64, resident_part_names[i], resident->parts[i]);
+	output_string(output, "},\n");
+}
+
 static int put_json(const struct report_memory *report, struct memory *memory)
 {
 	const struct live_weights *all = &memory->all;
@@ -405,7 +469,10 @@ static int put_json(const struct report_memory *report, struct memory *memory)
 		output_i64(output, rss_bytes);
 	else
 		output_string(output, "null");
-	output_format(output, ", \"missing_stacks\": %" PRIu64 ",\n ", memory->live.missing_stacks);
+	output_format(output, ", \"missing_stacks\": %" PRIu64 ",\n", memory->live.missing_stacks);
+	put_json_resident(output, "resident_at_peak", &memory->resident_peak);
+	put_json_resident(output, "resident_at_end", &memory->resident_end);
+	output_char(output, ' ');
 	if (report->sizes)
 		put_json_sizes(report, memory);
 	else

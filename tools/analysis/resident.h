@@ -1,0 +1,48 @@
+/*
+ * resident.h - what the resident size of a process consists of: its live blocks, and what the kernel says of its
+ * mappings. For evprof memory.
+ *
+ * At the peak the collector knows anonymous memory, files and shared memory apart; at the end of a process that came to
+ * it by itself also stacks and evprof's rings. The live blocks of that time are taken off the anonymous memory. What
+ * remains is the rest: what allocators hold and nobody uses (malloc's free blocks, Python's arenas that are not full),
+ * their own tables, and memory from before the recording. Blocks count as they were asked for: where the program has
+ * not touched them the rest is too small, and may be negative. So the parts always add up to the resident size.
+ */
+#ifndef EVPROF_TOOLS_ANALYSIS_RESIDENT_H
+#define EVPROF_TOOLS_ANALYSIS_RESIDENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/live.h"
+#include "trace/reader.h"
+
+/* The first ones are those of enum block_source. */
+enum resident_part {
+	RESIDENT_STACKS = BLOCK_SOURCES,
+	RESIDENT_FILES,
+	RESIDENT_SHARED,
+	RESIDENT_EVPROF,
+	RESIDENT_REST,
+	RESIDENT_PARTS
+};
+extern const char *const resident_part_names[RESIDENT_PARTS];
+
+struct resident {
+	bool known;
+	int64_t ns; /* since the start of the trace */
+	uint64_t bytes;
+	uint64_t in_use;    /* of the live blocks */
+	uint64_t anonymous; /* in which they are */
+	int64_t parts[RESIDENT_PARTS];
+};
+
+/* When the resident size was most, as far as the collector saw it; 0: not known. */
+uint64_t resident_peak_ticks(const struct trace_process *process);
+/* live: read with that time, and to the end of the process. */
+struct resident resident_at_peak(const struct trace *trace, const struct trace_process *process,
+				 const struct live *live);
+struct resident resident_at_end(const struct trace *trace, const struct trace_process *process,
+				const struct live *live);
+
+#endif
