@@ -52,12 +52,15 @@ done
 # The embedders that the tests start are taken where the distribution's own uwsgi loads Python as a plugin; allocators
 # are preloaded into programs by their names.
 [ "$manager" = apt-get ] && items_test="$items_test gdb uwsgi libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2"
+items_all="$items_test sanitizers pandas chromium npm spin blender mandoc zsh fish"
+# The packages of make deb and make rpm are built, and tried in a bare root; make musl.
+[ "$manager" = apt-get ] && items_all="$items_all dh dh_python3 lintian rpmbuild mmdebstrap musl-gcc"
 case $group in
 build) items=$items_build ;;
 demo) items=$items_demo ;;
 docs) items="venv mandoc" ;;
 test) items=$items_test ;;
-all) items="$items_test sanitizers pandas chromium npm spin blender mandoc zsh fish" ;;
+all) items=$items_all ;;
 *) die "unknown group '$group'; use build, demo, docs, test or all" ;;
 esac
 
@@ -156,6 +159,10 @@ package() { # ITEM: its packages here
 	apt-get:libtcmalloc*) echo libtcmalloc-minimal4 ;;
 	apt-get:libmimalloc*) echo libmimalloc2.0 ;;
 	apt-get:sanitizers) echo gcc ;;
+	apt-get:dh) echo debhelper ;;
+	apt-get:dh_python3) echo dh-python ;;
+	apt-get:rpmbuild) echo rpm ;;
+	apt-get:musl-gcc) echo musl-tools ;;
 	apt-get:node) echo nodejs ;;
 	pacman:numpy | pacman:pandas | pacman:greenlet) echo "python-$1" ;;
 	*:numpy | *:pandas | *:greenlet) echo "python3-$1" ;;
