@@ -128,7 +128,7 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 {
 	static const char *const starts[] = {"exec", "fork", "rejoin"}; /* enum wire_start */
 	const json_t *root = json_object_get(object, "root");
-	json_int_t pid, ppid, start_time, sample_rate = 0;
+	json_int_t pid, ppid, start_time, sample_rate = 0, memory_interval = 0;
 	int start = get_name(object, "start", starts, 3);
 
 	if (start < 0)
@@ -143,12 +143,16 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 		return "root";
 	if (json_object_get(object, "sample_rate") && !get_integer(object, "sample_rate", 1, INT_MAX, &sample_rate))
 		return "sample_rate";
+	if (json_object_get(object, "memory_interval") &&
+	    !get_integer(object, "memory_interval", 1, INT64_MAX, &memory_interval))
+		return "memory_interval";
 	message->start = (enum wire_start)start;
 	message->pid = (pid_t)pid;
 	message->ppid = (pid_t)ppid;
 	message->start_time = (uint64_t)start_time;
 	message->root = json_is_true(root);
 	message->sample_rate = (int)sample_rate;
+	message->memory_interval = (uint64_t)memory_interval;
 	message->native = json_is_true(json_object_get(object, "native"));
 	message->malloc_unseen = json_is_true(json_object_get(object, "malloc_unseen"));
 	message->filtered = json_is_true(json_object_get(object, "filtered"));

@@ -26,12 +26,13 @@ struct control_message {
 	pid_t ppid;
 	uint64_t start_time;
 	bool root;
-	int sample_rate;    /* samples a second; 0: not sampled */
-	int wait_ms;	    /* of a hold: wait for processes that still run */
-	bool native;	    /* native stacks are recorded */
-	bool malloc_unseen; /* native allocations were asked for, and do not reach the library */
-	bool filtered;	    /* functions are filtered */
-	bool program_only;  /* what Python does before and after the program is left out */
+	int sample_rate;	  /* samples a second; 0: not sampled */
+	uint64_t memory_interval; /* bytes between sampled allocations; 0: not sampled */
+	int wait_ms;		  /* of a hold: wait for processes that still run */
+	bool native;		  /* native stacks are recorded */
+	bool malloc_unseen;	  /* native allocations were asked for, and do not reach the library */
+	bool filtered;		  /* functions are filtered */
+	bool program_only;	  /* what Python does before and after the program is left out */
 	const char *python;
 	const char *program;
 	const char *exe;

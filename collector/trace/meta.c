@@ -106,6 +106,8 @@ char *meta_process(const struct control_message *join, uint32_t process, uint32_
 
 	if (join->sample_rate)
 		add_member(&process_object, "sample_rate", integer((uint64_t)join->sample_rate));
+	if (join->memory_interval)
+		add_member(&process_object, "memory_interval", integer(join->memory_interval));
 	if (join->native)
 		add_member(&process_object, "native", json_true());
 	if (join->malloc_unseen)

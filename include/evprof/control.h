@@ -32,6 +32,7 @@
  *   root        boolean   this image started the session
  *   events      array     of strings: the recorded kinds
  *   sample_rate integer   optional: stacks are sampled at this rate in samples a second, without hooks (sampling.h)
+ *   memory_interval  integer  optional: allocations are sampled, one for each so many bytes on average
  *   native      boolean   optional: native stacks of allocations are recorded
  *   malloc_unseen  boolean  optional: native allocations were asked for, and do not reach evprof
  *   filtered    boolean   optional: functions are filtered (EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH)
@@ -90,6 +91,7 @@
 #define ENV_FORMAT "EVPROF_FORMAT"
 #define ENV_CALIBRATE "EVPROF_CALIBRATE"
 #define ENV_SAMPLE_RATE "EVPROF_SAMPLE_RATE"
+#define ENV_MEMORY_INTERVAL "EVPROF_MEMORY_INTERVAL"
 #define ENV_NATIVE "EVPROF_NATIVE"
 #define ENV_PROGRAM_ONLY "EVPROF_PROGRAM_ONLY"
 #define ENV_PAGER "EVPROF_PAGER" /* for the verbs that read */

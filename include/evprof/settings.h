@@ -44,6 +44,9 @@ enum setting_event {
 
 #define SETTING_ON_FULL_MAX_MS 60000
 
+#define SETTING_MEMORY_INTERVAL_MAX (UINT64_C(1) << 40)
+#define SETTING_MEMORY_INTERVAL_USUAL "512K" /* of evprof run --memory=sampled */
+
 static inline bool setting_is_name(const char *name, const char *text, size_t length)
 {
 	return strlen(name) == length && strncmp(name, text, length) == 0;
@@ -121,6 +124,17 @@ static inline const char *setting_ring_bytes(const char *value, uint64_t *ring_b
 	return NULL;
 }
 
+/* Bytes between two sampled allocations, on average. */
+static inline const char *setting_memory_interval(const char *value, uint64_t *interval)
+{
+	uint64_t bytes = setting_size(value);
+
+	if (!bytes || bytes > SETTING_MEMORY_INTERVAL_MAX)
+		return "1 to 1024G, in bytes or with K, M or G";
+	*interval = bytes;
+	return NULL;
+}
+
 /* A whole number from 1 to max; 0 if invalid. */
 static inline uint32_t setting_count(const char *value, long max)
 {
@@ -151,6 +165,8 @@ static inline const char *setting_without_samples(const char *variable)
 {
 	if (!strcmp(variable, ENV_NATIVE))
 		return "native stacks are those of allocations, which the events mem record";
+	if (!strcmp(variable, ENV_MEMORY_INTERVAL))
+		return "it samples allocations, which the events mem and malloc record";
 	if (!strcmp(variable, ENV_CALIBRATE))
 		return "samples cost the program nothing that could be taken off";
 	if (!strcmp(variable, ENV_PROGRAM_ONLY))

@@ -19,9 +19,10 @@
 struct config config;
 
 static const char *const known_names[] = {
-    ENV_SWITCH,	     ENV_OUTPUT,  ENV_SOCKET,	ENV_EVENTS,	    ENV_RING_SIZE,	 ENV_ON_FULL,	  ENV_CHILDREN,
-    ENV_LOG,	     ENV_SESSION, ENV_INCLUDE,	ENV_EXCLUDE,	    ENV_EXCLUDE_SYSPATH, ENV_FORMAT,	  ENV_CALIBRATE,
-    ENV_SAMPLE_RATE, ENV_NATIVE,  ENV_FALLBACK, ENV_READER_LIBRARY, ENV_PAGER,		 ENV_PROGRAM_ONLY};
+    ENV_SWITCH,	  ENV_OUTPUT,	    ENV_SOCKET,		ENV_EVENTS,  ENV_RING_SIZE, ENV_ON_FULL,
+    ENV_CHILDREN, ENV_LOG,	    ENV_SESSION,	ENV_INCLUDE, ENV_EXCLUDE,   ENV_EXCLUDE_SYSPATH,
+    ENV_FORMAT,	  ENV_CALIBRATE,    ENV_SAMPLE_RATE,	ENV_NATIVE,  ENV_FALLBACK,  ENV_READER_LIBRARY,
+    ENV_PAGER,	  ENV_PROGRAM_ONLY, ENV_MEMORY_INTERVAL};
 
 const char *const config_event_names[CONFIG_EVENTS] = SETTING_EVENT_NAMES;
 
@@ -78,6 +79,17 @@ static uint64_t read_ring_bytes(bool complain)
 	if (allowed)
 		complain_of(complain, ENV_RING_SIZE, value, allowed);
 	return bytes;
+}
+
+static uint64_t read_memory_interval(bool complain)
+{
+	const char *value = value_of(ENV_MEMORY_INTERVAL);
+	uint64_t interval = 0;
+	const char *allowed = value ? setting_memory_interval(value, &interval) : NULL;
+
+	if (allowed)
+		complain_of(complain, ENV_MEMORY_INTERVAL, value, allowed);
+	return config.events & EVENT_MEM ? interval : 0;
 }
 
 /*
@@ -200,6 +212,7 @@ static void complain_of_unknown_names(void)
 			    "%s is not a variable of evprof; the variables are EVPROF, EVPROF_OUTPUT, EVPROF_SOCKET, "
 			    "EVPROF_EVENTS, EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH, EVPROF_RING_SIZE, "
 			    "EVPROF_ON_FULL, EVPROF_CHILDREN, EVPROF_CALIBRATE, EVPROF_NATIVE, EVPROF_SAMPLE_RATE, "
+			    "EVPROF_MEMORY_INTERVAL, "
 			    "EVPROF_FORMAT, EVPROF_PROGRAM_ONLY, EVPROF_FALLBACK and EVPROF_LOG",
 			    text_shown(name, shown));
 	}
@@ -258,6 +271,7 @@ void config_read(bool complain)
 	config.ring_bytes = read_ring_bytes(complain);
 	config.wait_ms = read_number(ENV_ON_FULL, setting_on_full, ON_FULL_DEFAULT_MS, complain);
 	config.sample_rate = read_number(ENV_SAMPLE_RATE, setting_sample_rate, SAMPLING_RATE_DEFAULT, complain);
+	config.memory_interval = read_memory_interval(complain);
 	read_paths(complain);
 	read_socket(complain);
 	read_formats(complain);

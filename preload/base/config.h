@@ -15,17 +15,18 @@
 extern const char *const config_event_names[CONFIG_EVENTS];
 
 struct config {
-	bool enabled;	      /* EVPROF */
-	bool children;	      /* EVPROF_CHILDREN */
-	bool fallback;	      /* EVPROF_FALLBACK: a private collector if none answers at EVPROF_SOCKET */
-	bool calibrate;	      /* EVPROF_CALIBRATE */
-	bool native_stacks;   /* EVPROF_NATIVE, if possible (native.h) */
-	bool program_only;    /* EVPROF_PROGRAM_ONLY; implies EVENT_CALL */
-	bool malloc_unseen;   /* EVENT_MALLOC, and the program's malloc() is not evprof's (interposed.h) */
-	unsigned events;      /* EVPROF_EVENTS: enum setting_event */
-	uint64_t ring_bytes;  /* EVPROF_RING_SIZE: a power of two */
-	uint32_t wait_ms;     /* EVPROF_ON_FULL: 0 for drop */
-	uint32_t sample_rate; /* EVPROF_SAMPLE_RATE: samples a second */
+	bool enabled;		  /* EVPROF */
+	bool children;		  /* EVPROF_CHILDREN */
+	bool fallback;		  /* EVPROF_FALLBACK: a private collector if none answers at EVPROF_SOCKET */
+	bool calibrate;		  /* EVPROF_CALIBRATE */
+	bool native_stacks;	  /* EVPROF_NATIVE, if possible (native.h) */
+	bool program_only;	  /* EVPROF_PROGRAM_ONLY; implies EVENT_CALL */
+	bool malloc_unseen;	  /* EVENT_MALLOC, and the program's malloc() is not evprof's (interposed.h) */
+	unsigned events;	  /* EVPROF_EVENTS: enum setting_event */
+	uint64_t ring_bytes;	  /* EVPROF_RING_SIZE: a power of two */
+	uint32_t wait_ms;	  /* EVPROF_ON_FULL: 0 for drop */
+	uint32_t sample_rate;	  /* EVPROF_SAMPLE_RATE: samples a second */
+	uint64_t memory_interval; /* EVPROF_MEMORY_INTERVAL; 0: every allocation is recorded, or none is */
 	char output[PATH_MAX];
 	char formats[CONTROL_FORMATS_MAX_BYTES]; /* EVPROF_FORMAT: known names with commas, or "" */
 	char socket[PATH_MAX];			 /* EVPROF_SOCKET, "" for a private collector */

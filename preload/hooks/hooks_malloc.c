@@ -21,7 +21,9 @@ struct native_event {
 
 void hooks_malloc_set(void)
 {
-	if (config.events & EVENT_MALLOC)
+	if (config.events & EVENT_MALLOC && config.memory_interval)
+		hooks_malloc_way = HOOKS_MALLOC_SAMPLED;
+	else if (config.events & EVENT_MALLOC)
 		hooks_malloc_way = config.native_stacks ? HOOKS_MALLOC_NATIVE_STACK : HOOKS_MALLOC_ON;
 }
 
@@ -87,8 +89,8 @@ static void record(struct native_event *event)
 	if (event->size > WIRE_SIZE_MAX)
 		event->size = WIRE_SIZE_MAX;
 	/* A small stack for signal handlers has no room for an unwinder. */
-	event->native_stack = hooks_malloc_way == HOOKS_MALLOC_NATIVE_STACK && event->kind != WIRE_FREE &&
-			      event->kind != WIRE_MUNMAP && !own_stack_is_wanted() && !thread_self.no_native_stack;
+	event->native_stack = config.native_stacks && event->kind != WIRE_FREE && event->kind != WIRE_MUNMAP &&
+			      !own_stack_is_wanted() && !thread_self.no_native_stack;
 	own_stack_call(record_event, event);
 	if (atomic_load_explicit(&process->status, memory_order_relaxed) == PROCESS_OFF)
 		hooks_malloc_way = HOOKS_MALLOC_OFF;
@@ -97,6 +99,24 @@ static void record(struct native_event *event)
 void hooks_malloc_record_any(unsigned kind, const void *block, size_t size, const void *old)
 {
 	record(&(struct native_event){.kind = kind, .block = (uintptr_t)block, .size = size, .old = (uintptr_t)old});
+}
+
+void hooks_malloc_record_sampled(unsigned kind, const void *block, size_t size)
+{
+	if (!block || memory_sampling_add(block))
+		hooks_malloc_record_any(kind, block, size, NULL);
+	else
+		lose_event(thread_self.writer, kind);
+}
+
+void hooks_malloc_record_sampled_realloc(unsigned parts, const void *made, size_t size, const void *old)
+{
+	parts = memory_sampling_realloc_end(parts, old, made);
+	if (parts & MEMORY_SAMPLING_LOST)
+		lose_event(thread_self.writer, WIRE_REALLOC);
+	if (parts & (MEMORY_SAMPLING_OLD | MEMORY_SAMPLING_NEW))
+		hooks_malloc_record_any(WIRE_REALLOC, made, parts & MEMORY_SAMPLING_NEW ? size : 0,
+					parts & MEMORY_SAMPLING_OLD ? old : NULL);
 }
 
 void hooks_malloc_record_begin(const void *old)

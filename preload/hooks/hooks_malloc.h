@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hooks/memory_sampling.h"
 #include "life/life.h"
 #include "ring/writer.h"
 
@@ -19,6 +20,7 @@ enum hooks_malloc_way {
 	HOOKS_MALLOC_OFF = 0,
 	HOOKS_MALLOC_ON = 1,
 	HOOKS_MALLOC_NATIVE_STACK = 2, /* each allocation with its native stack */
+	HOOKS_MALLOC_SAMPLED = 3,      /* EVPROF_MEMORY_INTERVAL */
 };
 
 extern enum hooks_malloc_way hooks_malloc_way;
@@ -36,9 +38,27 @@ void hooks_malloc_record_any(unsigned kind, const void *block, size_t size, cons
 /* A realloc of the block is about to begin. */
 void hooks_malloc_record_begin(const void *old) __attribute__((cold, noinline));
 
-/* kind: WIRE_MMAP (file: of a file) or WIRE_MUNMAP. */
+/* kind: WIRE_MMAP (file: of a file) or WIRE_MUNMAP. These are few, and recorded also where allocations are sampled. */
 void hooks_malloc_record_mapping(unsigned kind, const void *address, size_t size, bool file)
     __attribute__((cold, noinline));
+
+/* A malloc or calloc that is in the sample. */
+void hooks_malloc_record_sampled(unsigned kind, const void *block, size_t size) __attribute__((cold, noinline));
+
+/* A realloc of which something is in the sample, after memory_sampling_realloc_begin(). */
+void hooks_malloc_record_sampled_realloc(unsigned parts, const void *made, size_t size, const void *old)
+    __attribute__((cold, noinline));
+
+/* Whether a malloc, calloc or free is in the sample; records an allocation that is. */
+static inline __attribute__((always_inline)) bool hooks_malloc_is_sampled_free(unsigned kind, const void *block,
+									       size_t size)
+{
+	if (kind == WIRE_FREE)
+		return memory_sampling_remove(block);
+	if (memory_sampling_takes(size))
+		hooks_malloc_record_sampled(kind, block, size);
+	return false;
+}
 
 /* Writes an event of two words. False: nothing is written. */
 static inline __attribute__((always_inline)) bool hooks_malloc_put(struct writer *writer, uint32_t head, uint64_t extra)
@@ -64,6 +84,8 @@ static inline __attribute__((always_inline)) void hooks_malloc_record(unsigned k
 {
 	struct writer *writer = thread_self.writer;
 
+	if (hooks_malloc_way == HOOKS_MALLOC_SAMPLED && likely(!hooks_malloc_is_sampled_free(kind, block, size)))
+		return;
 	if (likely(size >> WIRE_SIZE_LOW_BITS == 0) &&
 	    likely(hooks_malloc_way == HOOKS_MALLOC_ON || kind == WIRE_FREE) &&
 	    likely(writer->head + WRITER_SPARE_WORDS <= __atomic_load_n(&writer->limit, __ATOMIC_RELAXED)) &&

@@ -10,6 +10,7 @@
 #include "definitions/native.h"
 #include "hooks/event_blocks.h"
 #include "hooks/hooks.h"
+#include "hooks/memory_sampling.h"
 #include "life/life.h"
 #include "life/memory_stack.h"
 #include "ring/process.h"
@@ -156,18 +157,59 @@ static __attribute__((noinline)) void record_with_stack(unsigned kind, unsigned 
 		record(kind, domain, false, (void *)block, size);
 }
 
+/* There is no room in the table of sampled blocks. */
+static void lose(unsigned kind)
+{
+	struct writer *writer = writer_reserve(kind);
+
+	if (writer)
+		writer_lose(writer, kind);
+}
+
+/* Records a sampled allocation, with the stacks that are wanted. */
+static __attribute__((cold, noinline)) void record_sampled(unsigned kind, unsigned domain, uintptr_t block, size_t size,
+							   uintptr_t old)
+{
+	if (write_stack(kind, domain, block))
+		record_slowly(kind, domain, block, size, old, config.native_stacks);
+}
+
+static __attribute__((cold, noinline)) void record_sampled_made(unsigned kind, unsigned domain, const void *block,
+								size_t size)
+{
+	if (block && !memory_sampling_add(block))
+		lose(kind);
+	else
+		record_sampled(kind, domain, (uintptr_t)block, size, 0);
+}
+
+/*
+ * Records the free of a sampled block. The stack shows readers whether the program still runs, where few allocations
+ * are recorded. A free may come from within Python's own bookkeeping, so Python is not called.
+ */
+static __attribute__((cold, noinline)) void record_sampled_free(unsigned domain, void *block)
+{
+	if (domain != WIRE_DOMAIN_OBJ || !memory_stack_known || memory_stack_write(WIRE_FREE, false))
+		record(WIRE_FREE, domain, false, block, 0);
+}
+
 /* How allocations are recorded. A compile-time constant of each allocator: its functions contain no other way. */
 enum way {
 	WAY_PLAIN = 0,
 	WAY_HELD = 1, /* for is_held() */
 	WAY_NATIVE_STACK = 2,
 	WAY_STACK = 3,
+	WAY_SAMPLED = 4, /* with the stacks of the settings */
 };
 
 static inline __attribute__((always_inline)) void record_made(unsigned kind, unsigned domain, enum way way, void *block,
 							      size_t size)
 {
-	if (way == WAY_NATIVE_STACK)
+	if (way == WAY_SAMPLED) {
+		ensure_profile(domain);
+		if (memory_sampling_takes(size))
+			record_sampled_made(kind, domain, block, size);
+	} else if (way == WAY_NATIVE_STACK)
 		record_with_native_stack(kind, domain, (uintptr_t)block, size, 0);
 	else if (way == WAY_STACK)
 		record_with_stack(kind, domain, (uintptr_t)block, size, 0);
@@ -217,6 +259,36 @@ static void record_realloc_begin(unsigned domain, const void *old)
 		writer_put_realloc_begin(writer, old);
 }
 
+static __attribute__((cold, noinline)) void *realloc_sampled(unsigned domain, unsigned parts, void *old, size_t size)
+{
+	void *block;
+
+	if (parts & MEMORY_SAMPLING_OLD)
+		record_realloc_begin(domain, old);
+	block = under[domain].realloc(under[domain].context, old, size);
+	parts = memory_sampling_realloc_end(parts, old, block);
+	if (parts & MEMORY_SAMPLING_LOST)
+		lose(WIRE_REALLOC);
+	if (parts & (MEMORY_SAMPLING_OLD | MEMORY_SAMPLING_NEW))
+		record_sampled(WIRE_REALLOC, domain, (uintptr_t)block, parts & MEMORY_SAMPLING_NEW ? size : 0,
+			       parts & MEMORY_SAMPLING_OLD ? (uintptr_t)old : 0);
+	return block;
+}
+
+static inline __attribute__((always_inline)) void *domain_realloc_sampled(unsigned domain, void *old, size_t size)
+{
+	unsigned parts;
+	void *block;
+
+	ensure_profile(domain);
+	parts = memory_sampling_realloc_begin(old, size);
+	if (unlikely(parts))
+		block = realloc_sampled(domain, parts, old, size);
+	else
+		block = under[domain].realloc(under[domain].context, old, size);
+	return block;
+}
+
 static inline __attribute__((always_inline)) void *domain_realloc(unsigned domain, enum way way, void *old, size_t size)
 {
 	void *block;
@@ -224,6 +296,11 @@ static inline __attribute__((always_inline)) void *domain_realloc(unsigned domai
 	if (unlikely(thread_self.nesting))
 		return under[domain].realloc(under[domain].context, old, size);
 	thread_self.nesting = 1;
+	if (way == WAY_SAMPLED) {
+		block = domain_realloc_sampled(domain, old, size);
+		thread_self.nesting = 0;
+		return block;
+	}
 	record_realloc_begin(domain, old);
 	block = under[domain].realloc(under[domain].context, old, size);
 	(way == WAY_NATIVE_STACK ? record_with_native_stack
@@ -270,8 +347,10 @@ static __attribute__((noinline)) void exchange_audit_entry(struct audit_entry *e
 }
 
 /* Recorded before the block is freed: afterwards another thread may get it. */
-static inline __attribute__((always_inline)) void domain_free(unsigned domain, void *block)
+static inline __attribute__((always_inline)) void domain_free(unsigned domain, bool sampled, void *block)
 {
+	bool programs;
+
 	if (unlikely(thread_self.nesting || !block)) {
 		under[domain].free(under[domain].context, block);
 		return;
@@ -281,7 +360,10 @@ static inline __attribute__((always_inline)) void domain_free(unsigned domain, v
 		return;
 	}
 	thread_self.nesting = 1;
-	if (domain != WIRE_DOMAIN_OBJ || likely(event_blocks_is_programs(block)))
+	programs = domain != WIRE_DOMAIN_OBJ || likely(event_blocks_is_programs(block));
+	if (sampled && unlikely(memory_sampling_remove(block)) && programs)
+		record_sampled_free(domain, block);
+	else if (!sampled && programs)
 		record(WIRE_FREE, domain, false, block, 0);
 	under[domain].free(under[domain].context, block);
 	thread_self.nesting = 0;
@@ -304,11 +386,11 @@ static inline __attribute__((always_inline)) void domain_free(unsigned domain, v
 		return domain_realloc(domain, way, old, size);                                                         \
 	}
 
-#define DEALLOCATOR(name, domain)                                                                                      \
+#define DEALLOCATOR(name, domain, sampled)                                                                             \
 	static void name##_free(void *context, void *block)                                                            \
 	{                                                                                                              \
 		(void)context;                                                                                         \
-		domain_free(domain, block);                                                                            \
+		domain_free(domain, sampled, block);                                                                   \
 	}
 
 ALLOCATOR(raw, WIRE_DOMAIN_RAW, WAY_PLAIN)
@@ -321,9 +403,15 @@ ALLOCATOR(stack_obj, WIRE_DOMAIN_OBJ, WAY_STACK)
 ALLOCATOR(native_raw, WIRE_DOMAIN_RAW, WAY_NATIVE_STACK)
 ALLOCATOR(native_mem, WIRE_DOMAIN_MEM, WAY_NATIVE_STACK)
 ALLOCATOR(native_obj, WIRE_DOMAIN_OBJ, WAY_NATIVE_STACK)
-DEALLOCATOR(raw, WIRE_DOMAIN_RAW)
-DEALLOCATOR(mem, WIRE_DOMAIN_MEM)
-DEALLOCATOR(obj, WIRE_DOMAIN_OBJ)
+ALLOCATOR(sampled_raw, WIRE_DOMAIN_RAW, WAY_SAMPLED)
+ALLOCATOR(sampled_mem, WIRE_DOMAIN_MEM, WAY_SAMPLED)
+ALLOCATOR(sampled_obj, WIRE_DOMAIN_OBJ, WAY_SAMPLED)
+DEALLOCATOR(raw, WIRE_DOMAIN_RAW, false)
+DEALLOCATOR(mem, WIRE_DOMAIN_MEM, false)
+DEALLOCATOR(obj, WIRE_DOMAIN_OBJ, false)
+DEALLOCATOR(sampled_raw, WIRE_DOMAIN_RAW, true)
+DEALLOCATOR(sampled_mem, WIRE_DOMAIN_MEM, true)
+DEALLOCATOR(sampled_obj, WIRE_DOMAIN_OBJ, true)
 
 #define FUNCTIONS(name, free)                                                                                          \
 	{                                                                                                              \
@@ -332,6 +420,8 @@ DEALLOCATOR(obj, WIRE_DOMAIN_OBJ)
 
 static enum way configured_way(void)
 {
+	if (config.memory_interval)
+		return WAY_SAMPLED;
 	if (config.native_stacks)
 		return WAY_NATIVE_STACK;
 	if (memory_stack_wanted())
@@ -345,10 +435,12 @@ static enum way configured_way(void)
  */
 static void set_domain(int domain)
 {
-	static const struct python_allocator ours[4][3] = {
+	static const struct python_allocator ours[5][3] = {
 	    [WAY_PLAIN] = {FUNCTIONS(raw, raw), FUNCTIONS(mem, mem), FUNCTIONS(obj, obj)},
 	    [WAY_HELD] = {FUNCTIONS(raw, raw), FUNCTIONS(mem, mem), FUNCTIONS(held_obj, obj)},
 	    [WAY_NATIVE_STACK] = {FUNCTIONS(native_raw, raw), FUNCTIONS(native_mem, mem), FUNCTIONS(native_obj, obj)},
+	    [WAY_SAMPLED] = {FUNCTIONS(sampled_raw, sampled_raw), FUNCTIONS(sampled_mem, sampled_mem),
+			     FUNCTIONS(sampled_obj, sampled_obj)},
 	    [WAY_STACK] = {FUNCTIONS(stack_raw, raw), FUNCTIONS(stack_mem, mem), FUNCTIONS(stack_obj, obj)},
 	};
 	struct python_allocator allocator = ours[configured_way()][domain], present;
@@ -373,7 +465,7 @@ bool hooks_memory_on_top(void)
 
 	python.PyMem_GetAllocator(WIRE_DOMAIN_OBJ, &top);
 	return top.malloc == obj_malloc || top.malloc == held_obj_malloc || top.malloc == native_obj_malloc ||
-	       top.malloc == stack_obj_malloc;
+	       top.malloc == stack_obj_malloc || top.malloc == sampled_obj_malloc;
 }
 
 bool hooks_memory_step_aside(void)
@@ -393,8 +485,14 @@ void hooks_memory_step_back(void)
 
 void hooks_memory_record_object(unsigned kind, const void *block, size_t size)
 {
-	struct writer *writer = thread_self.nesting ? NULL : writer_reserve(kind);
+	struct writer *writer;
 
+	if (thread_self.nesting)
+		return;
+	if (config.memory_interval && !(kind == WIRE_FREE ? memory_sampling_remove(block)
+							  : memory_sampling_takes(size) && memory_sampling_add(block)))
+		return;
+	writer = writer_reserve(kind);
 	if (writer)
 		writer_put_extra(writer, wire_memory_head(kind, WIRE_DOMAIN_OBJ, size),
 				 wire_memory_word((uintptr_t)block, size), 0);

@@ -221,6 +221,8 @@ static void add_events(struct text *text)
 	text_add(text, "]");
 	if (config.events & EVENT_SAMPLE)
 		text_add(text, ",\"sample_rate\":%u", config.sample_rate);
+	if (config.memory_interval)
+		text_add(text, ",\"memory_interval\":%llu", (unsigned long long)config.memory_interval);
 	if (config.native_stacks)
 		text_add(text, ",\"native\":true");
 	if (config.malloc_unseen)

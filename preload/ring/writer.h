@@ -91,16 +91,19 @@ _Static_assert(offsetof(struct writer, room) == 64, "the fast path needs the fir
 /* The state of each thread. Small, because it lives in the process's static TLS (initial-exec). */
 struct thread_self {
 	struct writer *writer;
+	uint64_t sampling_left;	 /* bytes that the thread allocates before the next sampled one (memory_sampling.h) */
 	uint32_t nesting;	 /* > 0: inside an allocator or inside evprof itself: memory events are not recorded */
 	uint32_t writing;	 /* > 0: an event is being written: another one in a signal handler is lost */
 	uint32_t entered;	 /* the hooks' installer has seen this thread */
 	uint32_t profile_checks; /* until 3.11: events left that check whether another profile function replaced ours */
 	uint32_t no_native_stack; /* > 0: the native stack may not be read here */
 	uint8_t end_rounds;	  /* of the thread's destructors that have run (refill.c) */
+	bool sampling_begun;	  /* sampling_left is set */
 	bool greenlets;		  /* switches between this thread's greenlets are recorded (greenlets.c) */
 	bool in_program_profile;  /* until 3.11: the program's own profile function runs */
 	bool called;		  /* EVPROF_CALIBRATE, 3.12 and later: a reported call has not started a function yet */
 	bool unreported;	  /* likewise: a function starts without a reported call */
+	uint64_t sampling_state;  /* of the random numbers of memory_sampling.h */
 	const void *event_block;  /* allocated for an event, and the next block to be freed (event_blocks.h) */
 	const void *lost_block;	  /* of an allocation that was lost and would be held, see writer_lose() ... */
 	uint64_t lost_gap;	  /* ... and is the last lost event while the writer's gap equals this */

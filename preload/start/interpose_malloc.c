@@ -145,13 +145,18 @@ static __attribute__((noinline)) void recorded_free(void *block)
 #define RECORD_REALLOC(old, size, call)                                                                                \
 	do {                                                                                                           \
 		void *made;                                                                                            \
+		bool sampled = hooks_malloc_way == HOOKS_MALLOC_SAMPLED && ((size) || !(old));                         \
+		unsigned parts = sampled ? memory_sampling_realloc_begin(old, size) : MEMORY_SAMPLING_OLD;             \
                                                                                                                        \
 		if (!(size) && (old))                                                                                  \
 			hooks_malloc_record(WIRE_FREE, old, 0);                                                        \
-		else if (old)                                                                                          \
+		else if ((old) && parts & MEMORY_SAMPLING_OLD)                                                         \
 			hooks_malloc_record_begin(old);                                                                \
 		BELOW(made, call);                                                                                     \
-		if ((size) || !(old))                                                                                  \
+		if (sampled) {                                                                                         \
+			if (unlikely(parts))                                                                           \
+				hooks_malloc_record_sampled_realloc(parts, made, size, old);                           \
+		} else if ((size) || !(old))                                                                           \
 			hooks_malloc_record_any(WIRE_REALLOC, made, size, old);                                        \
 		else if (made)                                                                                         \
 			hooks_malloc_record(WIRE_MALLOC, made, 0);                                                     \

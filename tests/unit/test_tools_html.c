@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "tools/analysis/memory_estimate.h"
 #include "tools/html/calls.h"
 #include "tools/html/heaps.h"
 #include "tools/html/memory.h"
@@ -416,7 +417,8 @@ Test(html_memory, stacks_with_the_least_share_are_left_out)
 	uint32_t thread = stacks_find(&live.stacks, 0, 0);
 
 	for (uint32_t i = 0; i < 3; i++)
-		sums[stacks_find(&live.stacks, thread, i)].made = made[i];
+		sums[stacks_find(&live.stacks, thread, i)].made =
+		    (struct live_held){made[i].blocks * ESTIMATE_UNIT, made[i].bytes};
 	cr_assert(html_memory_add(&memory, 9, &live, &functions) == 0);
 	begin_page(&output);
 	cr_assert(html_memory_tree(&memory, numbers, 3, columns, &least) == 0);

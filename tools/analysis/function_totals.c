@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/memory_estimate.h"
 #include "replay/call_walk.h"
 #include "util/grow.h"
 
@@ -15,6 +16,7 @@ static int function_totals_process(void *owner, struct call_walk *walk)
 	struct function_totals *totals = owner;
 
 	free(totals->open);
+	totals->interval = trace_process_memory_interval(walk->process);
 	totals->open = calloc(walk_keys(walk), sizeof(*totals->open));
 	return totals->open ? stack_functions_process(&totals->functions, walk) : -ENOMEM;
 }
@@ -57,9 +59,9 @@ static void function_totals_pop(void *owner, struct call_walk *walk, struct walk
 		counts->total_ns += total;
 }
 
-static void add_allocation(struct function_total *counts, uint64_t bytes)
+static void add_allocation(struct function_total *counts, uint64_t units, uint64_t bytes)
 {
-	counts->allocations++;
+	counts->allocations += units;
 	counts->allocated_bytes += bytes;
 }
 
@@ -67,18 +69,20 @@ static void function_totals_other(void *owner, struct call_walk *walk, uint32_t 
 {
 	unsigned kind = wire_head_kind(head);
 	struct function_totals *totals = owner;
-	uint64_t bytes, number;
+	uint64_t size, number, units, bytes;
 
 	if (!wire_is_memory(kind))
 		return;
 	totals->memory = true;
 	if (kind == WIRE_FREE || !wire_memory_address(extra[0]))
 		return;
-	bytes = wire_memory_size(head, extra[0]);
-	add_allocation(&totals->sum, bytes);
+	size = wire_memory_size(head, extra[0]);
+	units = estimate_blocks(totals->interval, size);
+	bytes = estimate_bytes(totals->interval, size);
+	add_allocation(&totals->sum, units, bytes);
 	number = walk->shown ? walk->frames[walk->shown - 1].user : 0;
 	if (number)
-		add_allocation(&totals->counts[number - 1], bytes);
+		add_allocation(&totals->counts[number - 1], units, bytes);
 }
 
 int function_totals_count(struct function_totals *totals, struct trace *trace, const struct filter *filter,
@@ -90,6 +94,9 @@ int function_totals_count(struct function_totals *totals, struct trace *trace, c
 						    .other = function_totals_other};
 	int error = walk_trace(trace, filter, progress, &visitor, totals);
 
+	for (uint32_t i = 0; i < totals->allocated; i++)
+		totals->counts[i].allocations = estimate_whole(totals->counts[i].allocations);
+	totals->sum.allocations = estimate_whole(totals->sum.allocations);
 	totals->sum.total_ns = totals->sum.own_ns;
 	return error;
 }

@@ -19,8 +19,9 @@
 struct function_total {
 	uint64_t calls;
 	uint64_t own_ns;
-	uint64_t total_ns;	  /* with callees, recursion counted once */
-	uint64_t allocations;	  /* malloc, calloc and realloc that succeeded */
+	uint64_t total_ns; /* with callees, recursion counted once */
+	/* malloc, calloc and realloc that succeeded; estimates where they are sampled (memory_estimate.h) */
+	uint64_t allocations;
 	uint64_t allocated_bytes; /* requested bytes; a realloc counts its whole new size */
 	/* Of sites only (site_totals.h). */
 	uint64_t peak_bytes;
@@ -32,6 +33,7 @@ struct function_totals {
 	struct stack_functions functions;
 	struct function_total *counts; /* by function number */
 	uint32_t allocated;
+	uint64_t interval;	   /* trace_process_memory_interval() of the process */
 	uint32_t *open;		   /* by key of the process: number of its calls on the stack of the thread */
 	struct function_total sum; /* of all functions, and of allocations outside any function; total_ns is own_ns */
 	bool memory;		   /* the trace has memory events */

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "analysis/blocks.h"
+#include "analysis/memory_estimate.h"
 #include "replay/merge.h"
 
 struct point {
@@ -19,6 +20,7 @@ struct heap {
 	void (*sample)(void *owner, int64_t ns, uint64_t bytes);
 	void *owner;
 	struct blocks blocks;
+	uint64_t interval; /* trace_process_memory_interval() */
 	uint64_t bytes;
 	/* The current step of the curve. */
 	bool any;
@@ -31,7 +33,7 @@ static void heap_gone(void *user, const struct heap_block *gone, int more, bool 
 	struct heap *heap = user;
 
 	(void)more, (void)freed;
-	heap->bytes -= gone->bytes;
+	heap->bytes -= gone->source == BLOCK_MAPPED ? gone->bytes : estimate_bytes(heap->interval, gone->bytes);
 }
 
 /* The address of a block is in one domain at a time, so those of Python can be followed alone. */
@@ -52,7 +54,7 @@ static int heap_event(struct heap *heap, const struct merge_event *event)
 
 	if (error || !made.address || made.source == BLOCK_OF_FILE)
 		return error;
-	heap->bytes += made.bytes;
+	heap->bytes += made.source == BLOCK_MAPPED ? made.bytes : estimate_bytes(heap->interval, made.bytes);
 	return blocks_add(&heap->blocks, &made);
 }
 
@@ -100,6 +102,7 @@ int heap_curve(struct trace *trace, const struct trace_process *process, const s
 
 	if (error)
 		return error;
+	heap.interval = trace_process_memory_interval(process);
 	heap.blocks.gone = heap_gone;
 	heap.blocks.user = &heap;
 	if (filter->from_given)

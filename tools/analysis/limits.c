@@ -238,6 +238,8 @@ static int find_unrecorded(struct limits *limits, struct trace *trace)
 		unrecorded->filtered |= trace_process_is_filtered(process);
 		unrecorded->memory |= !trace_process_records(process, "mem");
 		unrecorded->malloc |= !trace_process_records(process, "malloc") || trace_process_misses_malloc(process);
+		if (!unrecorded->memory_interval)
+			unrecorded->memory_interval = trace_process_memory_interval(process);
 		unrecorded->calls |= !trace_process_records(process, "call");
 		unrecorded->c_calls |= !trace_process_records(process, "c_call");
 		error = find_pauses(unrecorded, trace, process);

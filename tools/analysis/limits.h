@@ -49,9 +49,10 @@ struct unrecorded {
 	bool filtered; /* by EVPROF_INCLUDE and similar settings */
 	bool calls;
 	bool c_calls;
-	bool memory;   /* Python's allocators */
-	bool malloc;   /* malloc() and mmap(), or the program has a malloc() of its own */
-	bool peak_rss; /* of a process */
+	bool memory;		  /* Python's allocators */
+	bool malloc;		  /* malloc() and mmap(), or the program has a malloc() of its own */
+	bool peak_rss;		  /* of a process */
+	uint64_t memory_interval; /* allocations were sampled: what is measured of them is an estimate */
 };
 
 /* One bit for each in the functions' masks. */

@@ -7,11 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/memory_estimate.h"
 #include "replay/program_end.h"
 #include "replay/window.h"
 #include "util/grow.h"
 
 /* --- blocks --- */
+
+/* What a block counts for; of a mapped range, which is always recorded: itself. */
+static struct live_held weight_of(const struct live *live, const struct heap_block *block)
+{
+	uint64_t interval = live->interval;
+
+	if (__builtin_expect(!interval, 1) || block->source == BLOCK_MAPPED)
+		return (struct live_held){ESTIMATE_UNIT, block->bytes};
+	return (struct live_held){estimate_blocks(interval, block->bytes), estimate_bytes(interval, block->bytes)};
+}
 
 static inline void change_sum(struct live *live, uint32_t number, unsigned source, uint64_t blocks, uint64_t bytes)
 {
@@ -54,8 +65,10 @@ static void live_gone(void *user, const struct heap_block *gone, int more, bool 
 {
 	struct live *live = user;
 
-	change_sum(live, gone->owner, gone->source, (uint64_t)(int64_t)more, -gone->bytes);
-	if (more >= 0 || !freed || *live->latest_here != gone->address)
+	struct live_held weight = weight_of(live, gone);
+
+	change_sum(live, gone->owner, gone->source, (uint64_t)(int64_t)more * weight.blocks, -weight.bytes);
+	if (more >= 0 || !freed || *live->latest_here != gone->address || live->interval)
 		return;
 	allocation_was_temporary(live, gone->owner, gone->bytes);
 	*live->latest_here = 0;
@@ -63,11 +76,12 @@ static void live_gone(void *user, const struct heap_block *gone, int more, bool 
 
 static int live_made(struct live *live, const struct heap_block *made)
 {
+	struct live_held weight = weight_of(live, made);
 	int error = blocks_add(&live->blocks, made);
 
 	if (error)
 		return error;
-	change_sum(live, made->owner, made->source, 1, made->bytes);
+	change_sum(live, made->owner, made->source, weight.blocks, weight.bytes);
 	note_peak(live);
 	return 0;
 }
@@ -212,19 +226,19 @@ static int snapshot_end(struct live *live)
 }
 
 /* The stack of an allocation that succeeded, which is counted. 0: its thread is not shown, or after walk_fail(). */
-static uint32_t count_allocation(struct live *live, struct call_walk *walk, uint64_t size)
+static uint32_t count_allocation(struct live *live, struct call_walk *walk, const struct heap_block *made)
 {
+	struct live_held weight = weight_of(live, made);
 	uint32_t number = filter_thread(walk->filter, walk->thread) ? find_stack(live, walk) : 0;
 
 	if (walk->error)
 		return 0;
-	live->sums[number].made.blocks++;
-	live->sums[number].made.bytes += size;
+	live_held_add(&live->sums[number].made, &weight);
 	if (number) {
-		struct live_size *sizes = &live->sizes[size_class(size)];
+		struct live_size *sizes = &live->sizes[size_class(made->bytes)];
 
-		sizes->allocations++;
-		sizes->bytes += size;
+		sizes->allocations += weight.blocks;
+		sizes->bytes += weight.bytes;
 	}
 	return number;
 }
@@ -238,10 +252,12 @@ static int take_block(struct live *live, struct call_walk *walk, uint32_t head, 
 	error = blocks_pass(&live->blocks, walk->thread->number, head, extra, &made);
 	if (error || !made.address)
 		return error;
+	if (live->interval && !made.bytes) /* a realloc whose new block is not in the sample */
+		return 0;
 	if (!live->inside) {
 		walk->replay.native_frame = 0;
 	} else if (made.source != BLOCK_OF_FILE) {
-		made.owner = count_allocation(live, walk, made.bytes);
+		made.owner = count_allocation(live, walk, &made);
 		error = walk->error ? walk->error : live_made(live, &made);
 	}
 	*live->latest_here = made.address;
@@ -303,6 +319,12 @@ static void live_other(void *owner, struct call_walk *walk, uint32_t head, const
 
 /* --- a process --- */
 
+static void round_sizes(struct live *live)
+{
+	for (unsigned i = 0; i < LIVE_SIZES; i++)
+		live->sizes[i].allocations = estimate_whole(live->sizes[i].allocations);
+}
+
 /* Parents precede their children in each thread's list, as they do in the tree. */
 static int list_by_thread(struct live *live, const struct trace *trace)
 {
@@ -352,6 +374,7 @@ static int live_read(struct live *live, const struct call_walk *walk, const stru
 	live->blocks.gone = live_gone;
 	live->blocks.user = live;
 	live->functions = functions;
+	live->interval = trace_process_memory_interval(walk->process);
 	live->knows_calls = trace_process_records(walk->process, "call");
 	live->inside = !live->marks;
 	live->marked_ns = PROGRAM_END_NONE;
@@ -360,6 +383,7 @@ static int live_read(struct live *live, const struct call_walk *walk, const stru
 		error = -ENOMEM;
 	if (!error)
 		error = walk_together(walk->trace, walk->process, filter, progress, &visitor, live);
+	round_sizes(live);
 	if (live->resident_ticks)
 		note_resident(live);
 	return error ? error : list_by_thread(live, walk->trace);
@@ -403,6 +427,11 @@ int live_find_both(struct live *live, const struct call_walk *walk, struct stack
 	return error;
 }
 
+static struct live_held rounded(struct live_held held)
+{
+	return (struct live_held){estimate_whole(held.blocks), held.bytes};
+}
+
 static struct live_held held_at_peak(const struct live *live, const struct live_sum *sum)
 {
 	if (sum->peaks == live->peaks)
@@ -414,14 +443,14 @@ struct live_weights live_weigh(const struct live *live, uint32_t number)
 {
 	const struct live_sum *sum = &live->sums[number];
 	struct live_weights weights = {
-	    .made = sum->made,
-	    .end = {sum->blocks, sum->bytes},
-	    .peak = held_at_peak(live, sum),
+	    .made = rounded(sum->made),
+	    .end = rounded((struct live_held){sum->blocks, sum->bytes}),
+	    .peak = rounded(held_at_peak(live, sum)),
 	    .temporary = sum->temporary,
 	};
 
 	if (live->end)
-		weights.end = number < live->end_count ? live->end[number] : (struct live_held){0};
+		weights.end = number < live->end_count ? rounded(live->end[number]) : (struct live_held){0};
 	return weights;
 }
 

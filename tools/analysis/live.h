@@ -12,6 +12,8 @@
  *   process   each has its own blocks. A forked child begins with none: inherited blocks are the parent's
  *   end       the end of the time range; if none is set, the end of the program (replay/program_end.h), or else the
  *             end of the trace
+ *   sampled   where allocations are sampled (memory_estimate.h), blocks and bytes are estimates, and no allocation is
+ *             temporary, as that needs the thread's next allocation
  *   peak      the first moment at which the live blocks of the process, in all threads, were the most bytes
  *   missing   where events are missing (lost, damaged, or recording was paused), a block freed there stays live until
  *             its address is used again
@@ -75,8 +77,8 @@ static inline void live_weights_add(struct live_weights *into, const struct live
 }
 
 /*
- * What a stack holds. Its values at the peak are stored when it first changes after a peak; until then its current
- * values are those of the peak.
+ * What a stack holds, with numbers of blocks in ESTIMATE_UNIT (memory_estimate.h). Its values at the peak are stored
+ * when it first changes after a peak; until then its current values are those of the peak.
  *
  * invariant: if peaks is that of struct live, peak_blocks and peak_bytes are of the latest peak; else blocks and bytes
  * are
@@ -109,6 +111,7 @@ struct live {
 	struct u64_map lines_known; /* stack number << 32 | line: the stack with its innermost function at the line */
 	struct u64_map tasks_known; /* thread << 32 | task: function number + 1 */
 	uint64_t *latest;	    /* by thread: address of its latest block, until it is freed */
+	uint64_t interval;	    /* of the sampling of allocations; 0: each is recorded */
 	uint64_t *latest_here;	    /* of the current event's thread */
 	struct live_size sizes[LIVE_SIZES]; /* of the shown threads */
 	bool any;			    /* a memory event was read */
@@ -126,7 +129,7 @@ struct live {
 	int64_t peak_ns; /* time of the peak; undefined if there was no block */
 	/* For both moments: the end in ticks, until it is reached; then what each stack held, NULL: not reached. */
 	uint64_t end_ticks;
-	struct live_held *end;
+	struct live_held *end; /* as in sums */
 	uint32_t end_count;
 	live_watch *watch;
 	void *watcher;

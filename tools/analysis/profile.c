@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/memory_estimate.h"
 #include "replay/replay.h"
 #include "replay/window.h"
 #include "trace/calibration.h"
@@ -24,7 +25,7 @@ struct entry {
 };
 
 struct held {
-	uint64_t allocations;
+	uint64_t allocations; /* in ESTIMATE_UNIT */
 	uint64_t bytes;
 };
 
@@ -46,6 +47,7 @@ struct counting {
 	struct calibration calibration;
 	bool calibrates;
 	struct entry *entries; /* by row */
+	uint64_t interval;     /* trace_process_memory_interval() */
 	struct held *memory;   /* by row; NULL: allocations are not counted */
 	uint32_t row_count;
 	struct window window;
@@ -115,14 +117,15 @@ static bool mark_is_edge(const struct counting *counting, uint32_t mark)
 static void count_memory(struct counting *counting, const struct replay *replay, uint32_t head, const uint64_t *extra)
 {
 	uint32_t depth = replay->depth < counting->max_depth ? replay->depth : counting->max_depth, key;
+	uint64_t size = wire_memory_size(head, extra[0]);
 	struct held *held;
 
 	if (!depth || wire_head_kind(head) == WIRE_FREE || !wire_memory_address(extra[0]))
 		return;
 	key = replay->frames[depth - 1].key;
 	held = &counting->memory[counting->rows ? counting->rows[key] : key];
-	held->allocations++;
-	held->bytes += wire_memory_size(head, extra[0]);
+	held->allocations += estimate_blocks(counting->interval, size);
+	held->bytes += estimate_bytes(counting->interval, size);
 }
 
 static int count_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
@@ -362,7 +365,7 @@ static int fold_entries(struct profile *profile, const struct trace_process *pro
 		if (label == UINT32_MAX)
 			return -ENOMEM;
 		add_times(&profile->times[label], process, entry);
-		profile->times[label].allocations += held.allocations;
+		profile->times[label].allocations += estimate_whole(held.allocations);
 		profile->times[label].allocated_bytes += held.bytes;
 	}
 	return 0;
@@ -498,8 +501,9 @@ static int counting_begin(struct counting *counting, struct trace *trace, const 
 {
 	int error;
 
-	*counting =
-	    (struct counting){.options = options, .has_native_stacks = trace_process_has_native_stacks(process)};
+	*counting = (struct counting){.options = options,
+				      .interval = trace_process_memory_interval(process),
+				      .has_native_stacks = trace_process_has_native_stacks(process)};
 	error = make_window(&counting->window, trace, process, options);
 	if (!error)
 		error = replay_init(&counting->replay, process);

@@ -7,13 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/memory_estimate.h"
+
 struct counting {
 	struct stacks stacks;
 	struct stack_functions *functions;
 	const struct stacks_visitor *visitor;
 	void *owner;
 	struct progress *progress;
-	struct live live; /* of the process */
+	struct live live;  /* of the process */
+	uint64_t interval; /* trace_process_memory_interval() */
 	/*
 	 * For a sampled process: the stack and time of the last line event. Of several line events at one time, the
 	 * innermost is the sample.
@@ -27,6 +30,7 @@ static int count_process(void *owner, struct call_walk *walk)
 	struct counting *counting = owner;
 	int error = stack_functions_process(counting->functions, walk);
 
+	counting->interval = trace_process_memory_interval(walk->process);
 	if (!error && counting->visitor->process)
 		error = counting->visitor->process(counting->owner, walk);
 	counting->live.lines = true;
@@ -160,7 +164,7 @@ static void count_other(void *owner, struct call_walk *walk, uint32_t head, cons
 	struct counting *counting = owner;
 	unsigned kind = wire_head_kind(head);
 	uint32_t number = stack_functions_at_line(counting->functions, walk, head);
-	uint64_t bytes;
+	uint64_t bytes, interval;
 
 	if (kind == WIRE_AT_INSTRUCTION)
 		count_instruction(counting, walk);
@@ -169,6 +173,8 @@ static void count_other(void *owner, struct call_walk *walk, uint32_t head, cons
 	if (!counting->visitor->allocations || !allocates(head, extra, &bytes))
 		return;
 	number = walk->shown ? (uint32_t)walk->frames[walk->shown - 1].user : 0;
+	if (counting->interval && !bytes) /* a realloc whose new block is not in the sample */
+		return;
 	if (!counting->visitor->live) /* otherwise live.c counts it */
 		stack_functions_note(counting->functions, walk->replay.native_frame);
 	number = stacks_find_with_native_frames(&counting->stacks, counting->functions, walk, number);
@@ -176,8 +182,15 @@ static void count_other(void *owner, struct call_walk *walk, uint32_t head, cons
 		walk_fail(walk, -ENOMEM);
 		return;
 	}
-	counting->stacks.at[number].allocations++;
-	counting->stacks.at[number].bytes += bytes;
+	interval = kind == WIRE_MMAP ? 0 : counting->interval;
+	counting->stacks.at[number].allocations += estimate_blocks(interval, bytes);
+	counting->stacks.at[number].bytes += estimate_bytes(interval, bytes);
+}
+
+static void round_allocations(struct stacks *stacks)
+{
+	for (uint32_t i = 0; i < stacks->count; i++)
+		stacks->at[i].allocations = estimate_whole(stacks->at[i].allocations);
 }
 
 static int count_thread_end(void *owner, struct call_walk *walk)
@@ -185,6 +198,7 @@ static int count_thread_end(void *owner, struct call_walk *walk)
 	struct counting *counting = owner;
 	int error = walk->error;
 
+	round_allocations(&counting->stacks);
 	if (!error && counting->visitor->live)
 		error = live_put(&counting->live, walk->thread, counting->visitor->live, &counting->stacks);
 	if (!error)
@@ -206,8 +220,11 @@ int stacks_visit(struct trace *trace, const struct filter *filter, struct progre
 					     .lines = true,
 					     .no_events = visitor->only_live};
 	struct counting counting = {.functions = functions, .visitor = visitor, .owner = owner, .progress = progress};
+	char sampling[TRACE_SAMPLING_BYTES];
 	int error = walk_trace(trace, filter, progress, &counter, &counting);
 
+	if ((visitor->allocations || visitor->live) && trace_memory_interval(trace) && !error)
+		fprintf(stderr, "evprof: %s\n", trace_memory_sampling_text(trace_memory_interval(trace), sampling));
 	if (counting.live.missing && !error)
 		fprintf(stderr, "evprof: events are missing; a block that was freed by one of them counts as alive\n");
 	if (functions->without_native_stack && !error)

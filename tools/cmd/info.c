@@ -113,9 +113,9 @@ static json_t *json_signal_name(const struct trace_process *process)
 
 static json_t *json_process(struct trace *trace, const struct trace_process *process, bool quick)
 {
-	static const char *const members[] = {"python",	  "argv",	  "exe",	 "cwd",	   "host",
-					      "program",  "start",	  "sample_rate", "native", "malloc_unseen",
-					      "filtered", "program_only", "title"};
+	static const char *const members[] = {
+	    "python",	   "argv",   "exe",	      "cwd",	  "host",	  "program", "start",
+	    "sample_rate", "native", "malloc_unseen", "filtered", "program_only", "title",   "memory_interval"};
 	static const char *const end_members[] = {"how",     "status",	"signal",	"waits",	  "waited_us",
 						  "sampler", "samples", "samples_torn", "samples_dropped"};
 	json_t *object = json_pack("{s:I, s:I}", "pid", (json_int_t)process->pid, "ppid", (json_int_t)process->ppid);
@@ -279,6 +279,9 @@ static void print_process(struct output *output, struct trace *trace, const stru
 		output_string(output, "; of the program only");
 	if (trace_process_sample_rate(process))
 		print_sampling(output, process);
+	if (trace_process_memory_interval(process))
+		output_format(output, "; memory sampled every %llu bytes",
+			      (unsigned long long)trace_process_memory_interval(process));
 	if (json_object_get(process->end, "sampler"))
 		output_string(output, " until its sampler was killed");
 	output_string(output, "\n ");

@@ -313,6 +313,16 @@ static int write_memory(struct request *request, struct trace *trace, const char
 	return terminal_close(&output);
 }
 
+/* False after a message: what the options ask for cannot be known. */
+static bool can_show(const struct request *request, const struct trace *trace)
+{
+	if (request->report.order != MEMORY_BY_TEMPORARY || !trace_memory_interval(trace))
+		return true;
+	output_message("evprof memory: memory was sampled, which cannot show temporary allocations; record without "
+		       "EVPROF_MEMORY_INTERVAL");
+	return false;
+}
+
 static int memory_of_trace(struct request *request, const char *path)
 {
 	struct trace *trace = verb_open("memory", &request->filter, path, NULL);
@@ -321,6 +331,10 @@ static int memory_of_trace(struct request *request, const char *path)
 
 	if (!trace)
 		return CLI_FAILED;
+	if (!can_show(request, trace)) {
+		trace_close(trace);
+		return CLI_FAILED;
+	}
 	error = write_memory(request, trace, path, &has);
 	if (error)
 		output_message("evprof memory: %s: %s", path, strerror(-error));

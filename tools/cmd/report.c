@@ -173,6 +173,7 @@ struct report {
 	struct output marks; /* names of the marks in the traces */
 	struct span_totals spans;
 	int sample_rate; /* of a sampled process; 0: none was sampled */
+	uint64_t memory_interval;
 };
 
 #define TERMINAL_ROWS 30u
@@ -183,6 +184,7 @@ static int print_table(struct report *report, const struct profile *profile, con
 	const struct request *request = report->request;
 	struct report_table table = {.number = report->tables,
 				     .sample_rate = report->sample_rate,
+				     .memory_interval = report->memory_interval,
 				     .trace = report->trace,
 				     .process = process,
 				     .thread = thread};
@@ -337,6 +339,8 @@ static int add_trace(struct report *report, struct profile *profile, const char 
 	report->trace = trace;
 	if (!report->sample_rate)
 		report->sample_rate = trace_sample_rate(trace);
+	if (!report->memory_interval && request->options.memory)
+		report->memory_interval = trace_memory_interval(trace);
 	if (request->options.mark_begin)
 		note_marks(report, trace);
 	progress_begin(&progress, "counting", walk_events(trace, &request->filter));

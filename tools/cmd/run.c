@@ -47,6 +47,8 @@ static const char help_text[] =
     "                          (default: $EVPROF_OUTPUT or " OUTPUT_DEFAULT ")\n"
     "      --events LIST       of call, c_call, exception, mem (all of these), line, cpu, malloc\n"
     "      --memory            what a memory hunt needs: --events mem,malloc, with the allocations of native code\n"
+    "      --memory=sampled        the same, and only one allocation each 512 KiB, nearly free\n"
+    "      --memory-interval SIZE  sample allocations, one each SIZE bytes on average: 64K, 512K, 2M\n"
     "      --sample[=RATE]     sample stacks RATE times a second (default: 100), nearly free\n"
     "      --include LIST, --exclude LIST, --exclude-syspath\n"
     "                          which functions are recorded: patterns as for evprof report, with commas\n"
@@ -112,7 +114,8 @@ static const struct verb_option options_known[] = {
     {"output", 'o', required_argument, take_output, 0},
     {"socket", 0, required_argument, NULL, offsetof(struct request, socket)},
     {"events", 0, required_argument, take_setting, RUN_EVENTS},
-    {"memory", 0, no_argument, take_setting, RUN_MEMORY},
+    {"memory", 0, optional_argument, take_setting, RUN_MEMORY},
+    {"memory-interval", 0, required_argument, take_setting, RUN_MEMORY_INTERVAL},
     {"sample", 0, optional_argument, take_setting, RUN_SAMPLE},
     {"ring-size", 0, required_argument, take_setting, RUN_RING_SIZE},
     {"on-full", 0, required_argument, take_setting, RUN_ON_FULL},

@@ -250,6 +250,8 @@ int export_folded(const struct export *export, struct output *output, struct pro
 
 	if (error)
 		return error;
+	if (folded.weight == WEIGHT_TEMPORARY && trace_memory_interval(export->trace))
+		output_message("evprof export: memory was sampled, which cannot show temporary allocations");
 	if (visitor.only_live)
 		visitor.live = folded.weight == WEIGHT_PEAK	   ? LIVE_PEAK
 			       : folded.weight == WEIGHT_TEMPORARY ? LIVE_TEMPORARY

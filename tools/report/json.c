@@ -102,6 +102,8 @@ static void put_table(struct output *output, const struct report_style *style, c
 	put_owner(output, table);
 	if (table->sample_rate)
 		output_format(output, "\"sample_rate\": %d, ", table->sample_rate);
+	if (table->memory_interval)
+		output_format(output, "\"memory_interval\": %" PRIu64 ", ", table->memory_interval);
 	if (profile->native_stacks.allocations)
 		output_format(output, "\"native_stacks\": {\"allocations\": %" PRIu64 ", \"without\": %" PRIu64 "}, ",
 			      profile->native_stacks.allocations, profile->native_stacks.without);

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "util/output.h"
 
@@ -67,6 +68,17 @@ static void describe_error(const struct limits *limits, const struct limit *limi
 					 i ? ", " : "; near: ", limit->near.names[i]);
 }
 
+static void describe_estimate(const struct limits *limits, const struct limit *limit, char *text, size_t size)
+{
+	bool of_heap = limit->kind >= LIMIT_ALLOC && limit->kind <= LIMIT_ALLOCATIONS;
+	uint64_t interval = limits->unrecorded.memory_interval;
+	size_t used = strlen(text);
+
+	if (of_heap && interval)
+		snprintf(text + used, size - used, "; an estimate, memory was sampled every %" PRIu64 " bytes",
+			 interval);
+}
+
 /* Describes the measured value, or why there is none. */
 static void describe_limit(const struct limits *limits, const struct limit *limit, char text[DESCRIPTION_BYTES])
 {
@@ -74,6 +86,8 @@ static void describe_limit(const struct limits *limits, const struct limit *limi
 		describe_error(limits, limit, text, DESCRIPTION_BYTES);
 	else
 		describe_measure(limits, limit, text, DESCRIPTION_BYTES);
+	if (limit->result != LIMIT_ERROR)
+		describe_estimate(limits, limit, text, DESCRIPTION_BYTES);
 }
 
 int report_limits(const struct limits *limits)

@@ -183,7 +183,7 @@ static void put_summary(const struct report_memory *report, const struct memory 
 {
 	const struct live_weights *all = &memory->all;
 	struct output *output = report->output;
-	char name[TERMINAL_NUMBER_BYTES];
+	char name[TERMINAL_NUMBER_BYTES], sampling[TRACE_SAMPLING_BYTES];
 
 	output_string(output, "  peak      ");
 	put_held(output, &all->peak);
@@ -201,16 +201,29 @@ static void put_summary(const struct report_memory *report, const struct memory 
 	put_sources(report, memory->live.end ? memory->live.end_sources : memory->live.sources);
 	output_string(output, "\n  allocated ");
 	put_bytes(output, all->made.bytes, 0);
-	output_format(output, " in %" PRIu64 " allocation%s, %" PRIu64 " of them temporary", all->made.blocks,
-		      all->made.blocks == 1 ? "" : "s", all->temporary);
+	output_format(output, " in %" PRIu64 " allocation%s", all->made.blocks, all->made.blocks == 1 ? "" : "s");
+	if (!memory->live.interval)
+		output_format(output, ", %" PRIu64 " of them temporary", all->temporary);
 	output_format(output, "\n  churn     %s freed again\n",
 		      terminal_bytes(all->made.bytes > all->end.bytes ? all->made.bytes - all->end.bytes : 0, name));
 	if (report->leaks)
 		put_kinds(report, memory);
+	if (memory->live.interval)
+		output_format(output, "  %s\n", trace_memory_sampling_text(memory->live.interval, sampling));
 	put_all_resident(report, memory);
 	if (memory->live.missing_stacks)
 		output_format(output, "  missing   %" PRIu64 " allocations have no stack\n",
 			      memory->live.missing_stacks);
+}
+
+/* Where allocations are sampled, nobody knows which are temporary. */
+static void put_temporary(struct output *output, const struct memory *memory, uint64_t number, int width,
+			  const char *unknown)
+{
+	if (memory->live.interval)
+		output_format(output, "%*s", width, unknown);
+	else
+		output_format(output, "%*" PRIu64, width, number);
 }
 
 static void put_titles(const struct report_memory *report, const struct memory *memory)
@@ -262,7 +275,9 @@ static void put_row(const struct report_memory *report, struct readable *readabl
 	put_bytes(output, site->weights.end.bytes, 9);
 	output_char(output, ' ');
 	put_bytes(output, site->weights.made.bytes, 9);
-	output_format(output, " %11" PRIu64 " %11" PRIu64 "  ", site->weights.made.blocks, site->weights.temporary);
+	output_format(output, " %11" PRIu64 " ", site->weights.made.blocks);
+	put_temporary(output, memory, site->weights.temporary, 11, "-");
+	output_string(output, "  ");
 	put_name(report, readable, memory->options, site);
 	output_char(output, '\n');
 }
@@ -302,7 +317,9 @@ static void put_sizes(const struct report_memory *report, const struct memory *m
 		put_bytes(output, last_size(i), 9);
 		output_format(output, " %11" PRIu64 " ", size->allocations);
 		put_bytes(output, size->bytes, 9);
-		output_format(output, " %11" PRIu64 "\n", size->temporary);
+		output_char(output, ' ');
+		put_temporary(output, memory, size->temporary, 11, "-");
+		output_char(output, '\n');
 	}
 }
 
@@ -399,9 +416,10 @@ static int put_json_site(struct output *output, struct memory *memory, const str
 		put_json_text(output, columns[0], site->name);
 	output_format(output,
 		      ", \"peak_bytes\": %" PRIu64 ", \"end_bytes\": %" PRIu64 ", \"allocated_bytes\": %" PRIu64
-		      ", \"allocations\": %" PRIu64 ", \"temporary\": %" PRIu64 "}",
-		      weights->peak.bytes, weights->end.bytes, weights->made.bytes, weights->made.blocks,
-		      weights->temporary);
+		      ", \"allocations\": %" PRIu64 ", \"temporary\": ",
+		      weights->peak.bytes, weights->end.bytes, weights->made.bytes, weights->made.blocks);
+	put_temporary(output, memory, weights->temporary, 0, "null");
+	output_char(output, '}');
 	return error;
 }
 
@@ -431,9 +449,10 @@ static void put_json_sizes(const struct report_memory *report, const struct memo
 			continue;
 		output_format(report->output,
 			      "%s\n  {\"from_bytes\": %" PRIu64 ", \"to_bytes\": %" PRIu64 ", \"allocations\": %" PRIu64
-			      ", \"bytes\": %" PRIu64 ", \"temporary\": %" PRIu64 "}",
-			      any ? "," : "", first_size(i), last_size(i), size->allocations, size->bytes,
-			      size->temporary);
+			      ", \"bytes\": %" PRIu64 ", \"temporary\": ",
+			      any ? "," : "", first_size(i), last_size(i), size->allocations, size->bytes);
+		put_temporary(report->output, memory, size->temporary, 0, "null");
+		output_char(report->output, '}');
 		any = true;
 	}
 	output_string(report->output, "\n]");
@@ -469,7 +488,10 @@ static int put_json(const struct report_memory *report, struct memory *memory)
 		output_i64(output, rss_bytes);
 	else
 		output_string(output, "null");
-	output_format(output, ", \"missing_stacks\": %" PRIu64 ",\n", memory->live.missing_stacks);
+	output_format(output, ", \"missing_stacks\": %" PRIu64, memory->live.missing_stacks);
+	if (memory->live.interval)
+		output_format(output, ", \"memory_interval\": %" PRIu64, memory->live.interval);
+	output_string(output, ",\n");
 	put_json_resident(output, "resident_at_peak", &memory->resident_peak);
 	put_json_resident(output, "resident_at_end", &memory->resident_end);
 	output_char(output, ' ');
@@ -488,11 +510,13 @@ static void put_csv_sizes(const struct report_memory *report, const struct memor
 	for (unsigned i = 0; i < LIVE_SIZES; i++) {
 		const struct live_size *size = &memory->live.sizes[i];
 
-		if (size->allocations)
-			output_format(report->output,
-				      "%lld,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
-				      (long long)memory->process->pid, first_size(i), last_size(i), size->allocations,
-				      size->bytes, size->temporary);
+		if (!size->allocations)
+			continue;
+		output_format(report->output, "%lld,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",",
+			      (long long)memory->process->pid, first_size(i), last_size(i), size->allocations,
+			      size->bytes);
+		put_temporary(report->output, memory, size->temporary, 0, "");
+		output_char(report->output, '\n');
 	}
 }
 
@@ -510,8 +534,10 @@ static void put_csv_site(const struct report_memory *report, const struct memory
 			output_u64(output, site->line);
 		output_char(output, ',');
 	}
-	output_format(output, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", weights->peak.bytes,
-		      weights->end.bytes, weights->made.bytes, weights->made.blocks, weights->temporary);
+	output_format(output, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", weights->peak.bytes,
+		      weights->end.bytes, weights->made.bytes, weights->made.blocks);
+	put_temporary(output, memory, weights->temporary, 0, "");
+	output_char(output, '\n');
 }
 
 static int put_csv(const struct report_memory *report, struct memory *memory)

@@ -42,10 +42,11 @@ struct report_style {
 
 struct report_table {
 	const struct report_rows *rows;
-	struct text reductions; /* pstats' lines about restrictions */
-	size_t number;		/* index of the table in the report, from 0 */
-	uint32_t cut;		/* number of rows hidden, because the output is a terminal */
-	int sample_rate;	/* of a sampled process; 0: none was sampled */
+	struct text reductions;	  /* pstats' lines about restrictions */
+	size_t number;		  /* index of the table in the report, from 0 */
+	uint32_t cut;		  /* number of rows hidden, because the output is a terminal */
+	int sample_rate;	  /* of a sampled process; 0: none was sampled */
+	uint64_t memory_interval; /* of a process whose allocations were sampled, if they are shown; else 0 */
 	/* The source of the calls. NULL: all. */
 	const struct trace *trace;
 	const struct trace_process *process;

@@ -253,6 +253,8 @@ static void put_sums(struct output *output, const struct report_style *style, co
 	output_char(output, '\n');
 	if (table->sample_rate)
 		output_format(output, "%s\n", trace_sampling_text(table->sample_rate, sampling));
+	if (table->memory_interval)
+		output_format(output, "%s\n", trace_memory_sampling_text(table->memory_interval, sampling));
 	output_put(output, table->reductions.at, table->reductions.length);
 }
 

@@ -69,6 +69,8 @@ static void print_sums(struct output *output, const struct report_style *style, 
 	output_format(output, " in %.3f seconds%s\n\n", report_seconds(rows->sums.own_ns), report_spent(style->clock));
 	if (table->sample_rate)
 		output_format(output, "   %s\n\n", trace_sampling_text(table->sample_rate, sampling));
+	if (table->memory_interval)
+		output_format(output, "   %s\n\n", trace_memory_sampling_text(table->memory_interval, sampling));
 }
 
 static void print_order(struct output *output, const struct report_style *style, const struct report_table *table)

@@ -47,6 +47,8 @@ static const char *allowed_values(enum run_setting setting, const char *value, c
 		return setting_events(value, &bits);
 	case RUN_SAMPLE:
 		return setting_sample_rate(value, &number);
+	case RUN_MEMORY_INTERVAL:
+		return setting_memory_interval(value, &bytes);
 	case RUN_RING_SIZE:
 		return setting_ring_bytes(value, &bytes);
 	case RUN_ON_FULL:
@@ -80,6 +82,7 @@ static const struct {
     {"--native", ENV_NATIVE, "1", false},
     {"--program-only", ENV_PROGRAM_ONLY, "1", false},
     {"--no-children", ENV_CHILDREN, "0", false},
+    {"--memory-interval", ENV_MEMORY_INTERVAL, NULL, false},
     {"--memory", ENV_EVENTS, NULL, true}, /* taken as --events */
 };
 
@@ -111,6 +114,13 @@ bool run_settings_take(struct run_settings *settings, enum run_setting setting, 
 	char room[ALLOWED_BYTES];
 
 	settings->sample |= setting == RUN_SAMPLE;
+	if (setting == RUN_MEMORY && value) {
+		if (strcmp(value, "sampled") != 0)
+			return cli_misused("run", "--memory may be --memory=sampled, not \"%s\"", value);
+		if (!(settings->given & 1u << RUN_MEMORY_INTERVAL) &&
+		    !set_variable(settings, RUN_MEMORY_INTERVAL, SETTING_MEMORY_INTERVAL_USUAL))
+			return false;
+	}
 	if (setting == RUN_MEMORY) {
 		setting = RUN_EVENTS;
 		value = "mem,malloc";
@@ -146,6 +156,9 @@ bool run_settings_finish(const struct run_settings *settings)
 		return cli_misused("run", "--sample records no events: with it, --events can only be sample,cpu");
 	if (events & EVENT_SAMPLE && !all_do_something(settings))
 		return false;
+	if (listed && settings->given & 1u << RUN_MEMORY_INTERVAL && !(events & EVENT_MEM))
+		return cli_misused("run",
+				   "--memory-interval samples allocations: --events needs mem or malloc with it");
 	if (settings->sample && !listed)
 		setenv(ENV_EVENTS, "sample", 1);
 	return true;

@@ -109,6 +109,36 @@ int trace_sample_rate(const struct trace *trace)
 	return 0;
 }
 
+uint64_t trace_process_memory_interval(const struct trace_process *process)
+{
+	json_int_t value = process->meta ? json_integer_value(json_object_get(process->meta, "memory_interval")) : 0;
+
+	return value > 0 ? (uint64_t)value : 0;
+}
+
+uint64_t trace_memory_interval(const struct trace *trace)
+{
+	uint64_t interval = 0;
+
+	for (uint32_t i = 0; i < trace->process_count && !interval; i++)
+		interval = trace->processes[i] ? trace_process_memory_interval(trace->processes[i]) : 0;
+	return interval;
+}
+
+const char *trace_memory_sampling_text(uint64_t interval, char out[TRACE_SAMPLING_BYTES])
+{
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};
+	unsigned unit = 0;
+
+	for (; unit < 3 && interval && interval % 1024 == 0; unit++)
+		interval /= 1024;
+	out[0] = 0;
+	if (interval)
+		snprintf(out, TRACE_SAMPLING_BYTES, "Memory is sampled every %llu %s: figures are estimates",
+			 (unsigned long long)interval, units[unit]);
+	return out;
+}
+
 const char *trace_sampling_text(int rate, char out[TRACE_SAMPLING_BYTES])
 {
 	out[0] = 0;

@@ -221,7 +221,13 @@ int trace_process_sample_rate(const struct trace_process *process);
 /* The rate of the first sampled process; 0: none was sampled. */
 int trace_sample_rate(const struct trace *trace);
 
+/* Bytes between sampled allocations, on average; 0: each is recorded. Of the first process that samples. */
+uint64_t trace_process_memory_interval(const struct trace_process *process);
+uint64_t trace_memory_interval(const struct trace *trace);
+
 #define TRACE_SAMPLING_BYTES 128
+/* The note on memory that was sampled in every output that shows it; "" if the interval is 0. */
+const char *trace_memory_sampling_text(uint64_t interval, char out[TRACE_SAMPLING_BYTES]);
 /*
  * The note on sampling at that rate in every output, because samples look like calls with exact times; "" if it is 0.
  */

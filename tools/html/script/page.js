@@ -29,6 +29,7 @@ function showNotes() {
 		choice.deepest && `calls at most ${choice.deepest} deep`].filter(Boolean);
 	const notes = [
 		meta.sampled && `Sampled ${meta.sampled} times a second: calls are those that were seen, times are estimates.`,
+		meta.memory_interval && `Memory is sampled every ${bytesText(meta.memory_interval)}: figures are estimates.`,
 		textAt(meta.missing) && `The trace is not whole: ${textAt(meta.missing)}.`,
 		meta.lost && `${plural(meta.lost, 'event was', 'events were')} lost while recording: counts and times are too small.`,
 		filters.length && `This page shows a part of the trace, filtered by the export: ${filters.join(', ')}.`,

@@ -1,0 +1,113 @@
+/*
+ * test_memory_sampled.c - allocations that are sampled by bytes: the estimates against what the program allocates,
+ * within the error that the formula gives.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+#define INTERVAL 65536.0
+#define SETTING "EVPROF_MEMORY_INTERVAL=64K"
+#define EVENTS "EVPROF_EVENTS=mem,malloc"
+
+/* A column, from 1, of the function's row in the process with that pid; 0: there is none. */
+static double cell(const struct outcome *outcome, long pid, const char *function, unsigned column)
+{
+	struct outcome *result = tool("memory", "--by", "function", "--format", "csv", outcome->trace);
+	char *begins = text("%ld,\"%s\",", pid, function), *rest = result->out, *line;
+
+	while ((line = strsep(&rest, "\n"))) {
+		const char *at = line + strlen(begins) - 1;
+
+		if (strncmp(line, begins, strlen(begins)) != 0)
+			continue;
+		for (unsigned i = 0; i < 2 + column && at; i++) /* behind file and line */
+			at = strchr(at + 1, ',');
+		return at ? atof(at + 1) : 0;
+	}
+	return 0;
+}
+
+enum { PEAK, END, ALLOCATED, ALLOCATIONS };
+
+/* Six sigma of the bytes of that many blocks. */
+static double bound(double blocks, double size)
+{
+	double p = -expm1(-size / INTERVAL);
+
+	return 6 * size * sqrt(blocks * (1 - p) / p);
+}
+
+static void expect_near(const struct outcome *outcome, long pid, const char *function, unsigned column, double blocks,
+			double size)
+{
+	double found = cell(outcome, pid, function, column), unit = column == ALLOCATIONS ? size : 1;
+
+	expect(outcome, fabs(found * unit - blocks * size) <= bound(blocks, size) + 0.002 * blocks * size,
+	       "%s, column %u: %.0f of %.0f, at most %.0f off", function, column, found * unit, blocks * size,
+	       bound(blocks, size));
+}
+
+static struct outcome *record(const struct python *python, const char *how)
+{
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@sampled_memory.py", how}, .env = {EVENTS, SETTING}, .timeout_s = 120);
+
+	expect(outcome, outcome->status == 0, "it ends well");
+	return outcome;
+}
+
+/* The list itself grows in small(), too: at most 4 MB at its end, 20 MB in all. */
+SCENARIO(memory_sampled, totals_by_function, SUPPORTED)
+{
+	struct outcome *outcome = record(python, NULL), *result;
+
+	expect_near(outcome, outcome->pid, "middle", ALLOCATED, 3000, 100000);
+	expect_near(outcome, outcome->pid, "middle", ALLOCATIONS, 3000, 100000);
+	expect_near(outcome, outcome->pid, "large", ALLOCATED, 8, 10000000);
+	expect_near(outcome, outcome->pid, "large", END, 8, 10000000);
+	expect(outcome, fabs(cell(outcome, outcome->pid, "small", END) - 202e6) < bound(400000, 500) + 3e6,
+	       "small blocks at the end: %f", cell(outcome, outcome->pid, "small", END));
+	expect(outcome, cell(outcome, outcome->pid, "middle", END) < 1e6, "those of middle() are freed");
+	expect(outcome, cell(outcome, outcome->pid, "grow", END) < 4e6, "one block of grow() is alive");
+	result = tool("memory", outcome->trace);
+	expect(result, strstr(result->out, "Memory is sampled every 64 KiB: figures are estimates"), "it is said");
+	result = tool("memory", "--json", outcome->trace);
+	expect(result, strstr(result->out, "\"memory_interval\": 65536") && strstr(result->out, "\"temporary\": null"),
+	       "JSON has it");
+	result = tool("check", "--max-heap", "1G", outcome->trace);
+	expect(result, result->status == 0 && strstr(result->out, "estimate"), "check says it");
+	result = tool("memory", "--temporary", outcome->trace);
+	expect(result, result->status == 2, "temporary allocations are not known");
+}
+
+SCENARIO(memory_sampled, freed_in_another_thread, SUPPORTED)
+{
+	struct outcome *outcome = record(python, "threads");
+
+	expect(outcome, fabs(cell(outcome, outcome->pid, "small", PEAK) - 202e6) < bound(400000, 500) + 3e6,
+	       "small blocks at the peak");
+	expect(outcome, cell(outcome, outcome->pid, "small", END) < 1e6, "and none at the end: %f",
+	       cell(outcome, outcome->pid, "small", END));
+}
+
+SCENARIO(memory_sampled, blocks_live_through_a_fork, SUPPORTED)
+{
+	struct outcome *outcome = record(python, "fork");
+
+	expect(outcome, fabs(cell(outcome, outcome->pid, "small", END) - 202e6) < bound(400000, 500) + 3e6,
+	       "the parent's blocks are alive, though the child has freed its own");
+}
+
+/* The whole sample costs less than a hundredth of the events. */
+SCENARIO(memory_sampled, few_events, SUPPORTED)
+{
+	struct outcome *outcome = record(python, NULL);
+	json_t *info = trace_info(outcome->trace);
+
+	expect(outcome, info_events(info, "malloc") < 20000, "%lld events", (long long)info_events(info, "malloc"));
+	json_decref(info);
+}
