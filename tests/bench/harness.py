@@ -1,6 +1,6 @@
 """Runs inside the interpreter that is measured: times one program and prints the times as one line of JSON.
 
-usage: harness.py PROGRAM [--with cprofile|viztracer|emptyhook] [--repeat N]
+usage: harness.py PROGRAM [--with cprofile|viztracer|emptyhook|memray...] [--repeat N]
 
 Started by tests/bench/lib/target.py. The clock runs around the program's main() (without one: around the whole script),
 so neither the start of the interpreter nor imports are in the figures. `emptyhook` changes nothing: it refuses to go on
@@ -33,6 +33,14 @@ def require_empty_hook():
         sys.exit("harness: libemptyhook.so is not at work in this interpreter; see tests/bench/empty_hook.c")
 
 
+def memray_tracker(name):
+    """The file is BENCH_MEMRAY; "-python" and "-native" in the name are memray's options."""
+    import memray
+
+    return memray.Tracker(os.environ["BENCH_MEMRAY"], native_traces="-native" in name,
+                          trace_python_allocators="-python" in name)
+
+
 @contextlib.contextmanager
 def profiler(name):
     if name == "cprofile":
@@ -49,6 +57,9 @@ def profiler(name):
         tracer.start()
         yield
         tracer.stop()
+    elif name.startswith("memray"):
+        with memray_tracker(name):
+            yield
     else:
         if name == "emptyhook":
             require_empty_hook()

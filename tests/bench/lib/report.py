@@ -11,6 +11,7 @@ OF_CPROFILE_OTHERS = 0.5
 ALLOCATIONS = {14: 2.5}
 CALL_EVENT_BYTES = 1.5
 MEMORY_EVENT_BYTES = 5
+MEMORY_DISK_BYTES = 6
 COLLECTOR_MIB = 64
 START_PYTHON_MS = 5
 START_OTHER_MS = 0.3
@@ -91,6 +92,20 @@ def allocation_table(rows):
     return table(titles, lines)
 
 
+def memory_table(rows):
+    titles = ["Python", "what", "bare, s", "× bare: evprof", "memray", "added / memray's", "bound", "bytes an allocation", "lost", ""]
+    lines = []
+    for row in rows:
+        times, (size, made, lost) = row["times_bare"], row["disk"]
+        theirs = times.get("memray")
+        good = verdict((row["ratio"]["median"], row["bound"]), (size / max(1, made), MEMORY_DISK_BYTES))
+        bound = "%.2f" % row["bound"] if theirs else "× bare %.2f" % row["bound"]
+        lines.append([row["python"], row["program"], median(row["bare_s"], 3), with_spread(times["evprof"]),
+                      with_spread(theirs), with_spread(row["ratio"]) if theirs else "–", bound,
+                      "%.2f" % (size / max(1, made)), str(lost), good])
+    return table(titles, lines)
+
+
 def collector_row(row):
     call_bytes, memory_bytes = row.get("bytes_per_call_event"), row.get("bytes_per_memory_event")
     limits = [(row["lost"], 0), (row["peak_kib"], COLLECTOR_MIB * 1024)]
@@ -152,6 +167,7 @@ def instruction_table(rows):
 SECTIONS = [
     ("cost", "Calls and C calls", cost_table),
     ("allocations", "Allocations: alloc.py", allocation_table),
+    ("memory", "Memory, against memray", memory_table),
     ("collector", "The collector", collector_table),
     ("startup", "Starting", startup_table),
     ("sampling", "Sampling", sampling_table),

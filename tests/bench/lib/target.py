@@ -23,6 +23,7 @@ LIBRARY = os.path.join(BUILD, "libevprof.so")
 COLLECTOR = os.path.join(BUILD, "evprof-collector")
 EVPROF = os.path.join(BUILD, "evprof")
 EMPTY_HOOK = os.path.join(BUILD, "bench", "libemptyhook.so")
+MALLOCS = os.path.join(BUILD, "bench", "libmallocs.so")
 LEAST_HOOK = os.path.join(BUILD, "bench", "libleasthook.so")
 
 FIRST_MINOR = 8  # PySys_AddAuditHook, by which the empty hook starts
@@ -192,7 +193,7 @@ def build_hooks():
     os.makedirs(os.path.dirname(EMPTY_HOOK), exist_ok=True)
     compiler = os.environ.get("CC", "cc").split()
     flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
-    for library, name in ((EMPTY_HOOK, "empty_hook.c"), (LEAST_HOOK, "least_hook.c")):
-        done = subprocess.run(compiler + flags + ["-o", library, os.path.join(BENCH, name), "-ldl"])
+    for library, name in ((EMPTY_HOOK, "empty_hook.c"), (LEAST_HOOK, "least_hook.c"), (MALLOCS, "native_mallocs.c")):
+        done = subprocess.run(compiler + flags + ["-o", library, os.path.join(BENCH, name), "-ldl", "-lpthread"])
         if done.returncode:
             sys.exit("bench: %s does not compile; set CC to a C compiler" % name)

@@ -1,0 +1,93 @@
+"""What recording memory adds, against what memray adds: the same Python, the same program, in turns."""
+import json
+import os
+import subprocess
+
+from . import stats, target
+
+
+
+class Row:
+    """A program, what evprof records of it, how memray runs (None: not measured), and the bound of the ratio."""
+
+    def __init__(self, title, program, events, native, memray, bound):
+        self.title, self.program, self.events, self.native = title, program, events, native
+        self.memray, self.bound = memray, bound
+
+
+ROWS = [
+    Row("Python's allocators", "alloc", "mem", False, "memray-python", 0.12),
+    Row("malloc without native stacks", "mallocs", "mem,malloc", False, "memray", 0.5),
+    Row("malloc with native stacks", "mallocs", "mem,malloc", True, "memray-native", 0.2),
+    Row("Python's allocators with native stacks", "alloc", "mem", True, "memray-python-native", 0.2),
+    Row("eight threads of C", "mallocs_threads", "mem,malloc", False, None, 1.25),
+]
+
+
+def packages(interpreter):
+    """Where tests/interpreters/packages.sh puts memray."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = os.environ.get("TEST_PACKAGES") or os.path.join(cache, "evprof", "packages")
+    return os.path.join(folder, "3.%d-peaks" % interpreter.minor)
+
+
+def setups(row, interpreter, scratch):
+    """Name -> (environment, profiler inside the harness)."""
+    more = {"BENCH_MALLOCS": target.MALLOCS, "PYTHONPATH": packages(interpreter)}
+    native = {"EVPROF_NATIVE": "1"} if row.native else {}
+    evprof = target.preloaded(scratch.template(), row.events)
+    found = {"bare": (target.environment(**more), None), "evprof": (dict(evprof, **more, **native), None)}
+    if row.memray:
+        file = {"BENCH_MEMRAY": os.path.join(scratch.path, "memray.bin")}
+        found["memray"] = (target.environment(**more, **file), row.memray)
+    return found
+
+
+def on_disk(scratch):
+    """(bytes, allocations) of the trace that was just made."""
+    path = scratch.take()[-1]
+    done = subprocess.run([target.EVPROF, "info", "--json", path], stdout=subprocess.PIPE)
+    info = json.loads(done.stdout)
+    kinds = ("malloc", "calloc", "realloc", "mmap")
+    made = sum(t["events"].get(k, 0) for p in info["processes"] for t in p["threads"] for k in kinds)
+    return os.path.getsize(path), made, info["lost"]
+
+
+def once(interpreter, path, environment, profiler, scratch):
+    file = environment.get("BENCH_MEMRAY")
+    if file and os.path.exists(file):
+        os.unlink(file)  # memray writes over nothing
+    return target.harness(interpreter, path, environment, profiler)["wall"]
+
+
+def measure_row(row, interpreter, rounds, scratch):
+    found = setups(row, interpreter, scratch)
+    walls, disk = {name: [] for name in found}, None
+    names = list(found)
+    for turn in range(rounds):
+        for name in names[turn % len(names):] + names[:turn % len(names)]:
+            walls[name].append(once(interpreter, target.program(row.program), *found[name], scratch))
+            if name == "evprof":
+                disk = on_disk(scratch)
+            scratch.clear()
+    result = {"python": interpreter.name, "program": row.title, "bound": row.bound, "samples": walls,
+              "bare_s": stats.spread(walls["bare"]), "disk": disk,
+              "times_bare": {n: stats.ratio(w, walls["bare"]) for n, w in walls.items() if n != "bare"}}
+    if row.memray:
+        result["ratio"] = stats.added_ratio(walls["bare"], walls["evprof"], walls["memray"])
+    else:
+        result["ratio"] = result["times_bare"]["evprof"]
+    return result
+
+
+def measure(rows, interpreters, rounds, scratch, progress, failures):
+    for interpreter in interpreters:
+        env = target.environment(PYTHONPATH=packages(interpreter))
+        if target.run(interpreter, ["-c", "import memray"], env).status:
+            continue
+        for row in ROWS:
+            progress("memory: Python %s, %s" % (interpreter.name, row.title))
+            try:
+                rows.append(measure_row(row, interpreter, rounds, scratch))
+            except target.Failed as error:
+                failures.append("memory, Python %s, %s: %s" % (interpreter.name, row.title, error))
