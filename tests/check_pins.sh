@@ -18,7 +18,7 @@ plain() {
 
 versions=$(sed -n 's/.*expected = split("\([^"]*\)".*/\1/p' find.sh)
 [ -n "$versions" ] || broken "find.sh: no list of versions"
-for version in $versions $(printf '%s-frontends ' $versions); do
+for version in $versions $(printf '%s-frontends ' $versions) $(printf '%s-peaks ' $versions); do
 	[ -n "$(./renew_pins.sh --wanted "$version")" ] || continue
 	file=pins/$version.txt
 	[ -e "$file" ] || {
@@ -26,7 +26,7 @@ for version in $versions $(printf '%s-frontends ' $versions); do
 		continue
 	}
 	have=" $(sed -n -e 's/^# missing: //p' -e 's/^\([^ =]*\)==.*/\1/p' "$file" | plain | tr '\n' ' ')"
-	for package in $(./renew_pins.sh --wanted "$version" | plain); do
+	for package in $(./renew_pins.sh --wanted "$version" | sed 's/[<=>][^ ]*//g' | plain); do
 		case $have in *" $package "*) ;; *) broken "$file: neither has $package nor names it as missing" ;; esac
 	done
 done

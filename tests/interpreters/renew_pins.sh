@@ -1,5 +1,5 @@
 #!/bin/sh
-# renew_pins.sh [--wanted] [VERSION | VERSION-frontends | viztracer | npm | packaging | ci | docs]... - writes the pins anew: the newest packages of the indexes, now.
+# renew_pins.sh [--wanted] [VERSION | VERSION-frontends | VERSION-peaks | viztracer | npm | packaging | ci | docs]... - writes the pins anew: the newest packages of the indexes, now.
 #
 #     tests/interpreters/renew_pins.sh               all of pins/; some minutes, and a GB to fetch
 #     tests/interpreters/renew_pins.sh 3.15 npm      pins/3.15.txt and pins/npm only
@@ -21,6 +21,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/evprof
 # shellcheck source=tests/interpreters/pip.sh
 . "$here/pip.sh"
 EVPROF_SETUP_END=$(($(date +%s) + 7200))
+peaks="3.12-peaks 3.13-peaks"
 versions="3.6 3.7 3.8 3.9 3.10 3.11 3.12 3.13 3.13t 3.14 3.15"
 frontends="3.8-frontends 3.9-frontends 3.10-frontends 3.11-frontends 3.12-frontends 3.13-frontends 3.13t-frontends 3.14-frontends
 	3.15-frontends"
@@ -32,8 +33,13 @@ fail() {
 
 # For programs under evprof; what trio wants until 3.10, because pip asks its own version of Python what a dependency is
 # for; readers of pstats files, which want 3.9; for the package in tools/python, on two versions, because they are large.
-wanted() { # VERSION, or VERSION-frontends: pytest and Jupyter, in a folder of their own
+# VERSION; VERSION-frontends: pytest and Jupyter, in a folder of their own; VERSION-peaks: memray, and what the programs
+# use whose memory is compared with memray's.
+wanted() {
 	case $1 in
+	3.12-peaks) echo "memray numpy<2" && return ;;
+	3.13-peaks) echo "memray pandas scikit-learn lxml pillow sqlalchemy" && return ;;
+	*-peaks) return ;;
 	3.6-* | 3.7-*) return ;;
 	*-frontends)
 		list="pytest pytest-xdist pytest-cov ipykernel nbclient"
@@ -56,7 +62,7 @@ download() { # MACHINE FOLDER ARGUMENT...: the wheels into a folder
 	target=$2
 	shift 2
 	# shellcheck disable=SC2086 # the options are words
-	pip 120 download $wheels --dest "$target" "$@" >>"$work/log" 2>&1
+	pip 300 download $wheels --dest "$target" "$@" >>"$work/log" 2>&1
 }
 
 pin_of() { # WHEEL: PACKAGE-VERSION-TAGS
@@ -188,7 +194,7 @@ trap '[ $? = 0 ] && rm -rf "$work"' EXIT
 have_pip || fail "no Python here can make an environment with pip"
 [ $# -gt 0 ] || {
 	# shellcheck disable=SC2086 # words
-	set -- $versions $frontends viztracer npm packaging ci docs
+	set -- $versions $frontends $peaks viztracer npm packaging ci docs
 }
 for one in "$@"; do
 	case $one in
@@ -198,10 +204,10 @@ for one in "$@"; do
 	ci) renew_for_several tools/packaging/pins/ci.txt check-jsonschema ;;
 	docs) renew_for_several tools/docs/pins.txt sphinx myst-parser furo ;;
 	3.*)
-		version=${one%-frontends}
+		version=${one%-*}
 		# shellcheck disable=SC2046 # words
 		renew "$pins/$one.txt" $(wanted "$one")
 		;;
-	*) fail "no pins of \"$one\"; one of: $versions $frontends viztracer npm packaging ci docs" ;;
+	*) fail "no pins of \"$one\"; one of: $versions $frontends $peaks viztracer npm packaging ci docs" ;;
 	esac
 done
