@@ -615,7 +615,7 @@ static const char *const memory_helpers =
     "  return ''; };"
     "1";
 
-static const char *const weights[] = {"bytes", "allocations", "live", "peak"};
+static const char *const weights[] = {"bytes", "allocations", "live", "peak", "temporary"};
 
 /* Each weight has the stacks that evprof export --format folded has. */
 static void expect_memory(const struct page *page, const struct outcome *outcome)
@@ -718,9 +718,9 @@ SCENARIO(html, weights, SCENARIO_ONCE)
 
 	(void)python;
 	browser_ask(page.browser, "%s", set_weight);
-	expect_true(&page, "there are five weights",
+	expect_true(&page, "there are six weights",
 		    "!document.getElementById('weight_choice').hidden && document.querySelectorAll('#weight "
-		    "option').length === 5");
+		    "option').length === 6");
 	expect_true(&page, "live bytes are the weight",
 		    "await setWeight('live') && (document.getElementById('tab_table').click(), true)");
 	expect_true(&page, "keep() holds what it keeps", "/^40\\d KiB$/.test(cell('keep', 2).textContent)");
@@ -775,6 +775,89 @@ SCENARIO(html, weights_and_stretches, SCENARIO_ONCE)
 	browser_ask(page.browser, "document.getElementById('calls').focus(), 1");
 	key(&page, "m", 77);
 	expect_true(&page, "M goes to the next weight", "evprof.weight.key === 'bytes'");
+	page_close(&page);
+}
+
+/* What evprof memory --at has at a moment of the page, by line, and nothing else; small ones are summed up. */
+static const char *const lines_differ =
+    "globalThis.linesDiffer = async (time, csv) => { const heap = evprof.heaps[0], theirs = new Map();"
+    "  document.getElementById('hide_imports').checked = false; evprof.showMoment(heap, time);"
+    "  const {rows} = await evprof.pickSites(heap); let sum = 0, compared = 0, all = 0;"
+    "  for (const line of csv.trim().split('\\n').slice(1)) {"
+    "    const [, , , file, number, , end] = line.match(/^(\\d+),\"(.*)\",\"(.*)\",(\\d*),(\\d+),(\\d+),/);"
+    "    theirs.set(`${file}:${number}`, (theirs.get(`${file}:${number}`) || 0) + Number(end)); all += Number(end); }"
+    "  const mine = new Map();"
+    "  for (const {f, now} of rows) { sum += now; if (f < 0 || evprof.functions.native[f]) continue;"
+    "    const key = `${evprof.functionFile(f)}:${evprof.functions.line[f]}`; mine.set(key, (mine.get(key) || 0) + "
+    "now); }"
+    "  if (sum !== all) return `${sum} bytes, not ${all}`;"
+    "  for (const [key, now] of mine) { if (!theirs.has(key)) continue; compared++;"
+    "    if (now > theirs.get(key)) return `${key}: ${now}, not ${theirs.get(key)}`; }"
+    "  const [a, b] = [mine, theirs].map((lines) => lines.get('<string>:4') || 0);" /* imports have one, too */
+    "  return compared > 2 && Math.abs(a - b) < 200 ? '' : `${compared} lines; ${a}, not ${b}`; };"
+    "globalThis.setHidden = (on) => { const box = document.getElementById('hide_imports'); box.checked = on;"
+    "  box.dispatchEvent(new Event('change')); };"
+    "globalThis.until = async (what) => { for (let i = 0; i < 300 && !what(); i++)"
+    "    await new Promise((resolve) => setTimeout(resolve, 10)); return what(); };"
+    "1";
+
+/* The lines whose blocks are alive where the curve is clicked, the growth of a stretch, and without imports. */
+SCENARIO(html, lines_alive_at_a_moment, SCENARIO_ONCE)
+{
+	static const char *const program =
+	    "import time, json\n"
+	    "kept = []\n"
+	    "def keep():\n"
+	    "    for _ in range(400): kept.append(bytes(1000))\n"
+	    "time.sleep(0.2); keep(); time.sleep(0.2); keep(); time.sleep(0.2); kept.clear()\n"
+	    "time.sleep(0.2)\n";
+	struct outcome *outcome =
+	    run(.python = python_any(), .args = {"-c", program}, .env = {"EVPROF_EVENTS=call,c_call,mem,line"});
+	struct page page = page_open(outcome);
+
+	(void)python;
+	browser_ask(page.browser, "%s", set_weight);
+	browser_ask(page.browser, "%s", lines_differ);
+	browser_ask(page.browser, "document.getElementById('tab_sites').click(), 1");
+	expect_true(&page, "it begins with the peak",
+		    "until(() => textOf('sites_text').includes('alive at') && "
+		    "document.querySelector('#sites_rows').textContent.includes('keep'))");
+	for (int i = 2; i <= 8; i += 2) {
+		double ns = browser_number(page.browser,
+					   "evprof.sites.heap.list.times[Math.floor(%d / 10 * "
+					   "(evprof.sites.heap.list.times.length - 3))]",
+					   i);
+		struct outcome *result =
+		    tool("memory", "--format", "csv", "--by", "line", "--at", text("%.0fns", ns), outcome->trace);
+		json_t *lines = json_stringn_nocheck(result->out, result->out_bytes);
+		char *json = json_dumps(lines, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+
+		expect(result, result->status == 0, "evprof memory --at");
+		expect_same_text(&page, text("%.0f ns", ns), text("linesDiffer(%.0f, %s)", ns, json));
+		free(json);
+		json_decref(lines);
+	}
+	expect_true(&page, "without imports there are none of theirs",
+		    "(setHidden(true), await until(() => evprof.sites.rows.length && "
+		    "evprof.sites.rows.every((row) => row.kind === 0)))");
+	expect_true(
+	    &page, "a click on the curve picks the moment",
+	    "(() => { const track = evprof.tracks.find((one) => one.kind === 'heap'), box = "
+	    "document.getElementById('calls').getBoundingClientRect();"
+	    "  const at = {clientX: box.left + box.width / 2, clientY: box.top + track.y + 20, button: 0, bubbles: "
+	    "true, "
+	    "pointerId: 1, isPrimary: true};"
+	    "  document.getElementById('calls').setPointerCapture = () => {};"
+	    "  for (const type of ['pointerdown', 'pointerup']) document.getElementById('calls').dispatchEvent(new "
+	    "PointerEvent(type, at));"
+	    "  const middle = (evprof.view.from + evprof.view.to) / 2;"
+	    "  return Math.abs(evprof.sites.time - middle) < (evprof.view.to - evprof.view.from) / 50; })()");
+	expect_same_text(
+	    &page, "a stretch has what grew in it",
+	    "(setHidden(true), evprof.setView(0, evprof.heaps[0].peakTime), "
+	    "document.getElementById('scope_view').click(), "
+	    "await until(() => /^.(7|8)\\d\\d KiB.*keep/.test(document.querySelector('#sites_rows tr').textContent))) "
+	    "? '' : document.querySelector('#sites_rows tr').textContent + textOf('sites_text')");
 	page_close(&page);
 }
 

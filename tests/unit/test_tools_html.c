@@ -659,12 +659,78 @@ Test(html, memory_of_stacks_and_functions)
 	expect_numbers(&tree, 2, 0, 6, (uint64_t[]){4, 1115, 3, 115, 3, 1110});
 	expect_numbers(&tree, 2, 1, 6, (uint64_t[]){4, 1115, 3, 115, 3, 1110});
 	expect_numbers(&tree, 2, 2, 6, (uint64_t[]){2, 1100, 1, 100, 2, 1100});
-	expect_numbers(&tree, 2, 3, 6, (uint64_t[]){1, 1000, 0, 0, 1, 1000});
-	expect_numbers(&sums, 1, row_with(&sums, 0, row_with(&functions, 3, 1)), 12,
-		       (uint64_t[]){2, 15, 2, 15, 1, 10, 4, 1115, 3, 115, 3, 1110});
-	expect_numbers(&sums, 1, row_with(&sums, 0, row_with(&functions, 3, 7)), 12,
-		       (uint64_t[]){2, 1100, 1, 100, 2, 1100, 2, 1100, 1, 100, 2, 1100});
+	expect_numbers(&tree, 2, 3, 8, (uint64_t[]){1, 1000, 0, 0, 1, 1000, 1, 0});
+	expect_numbers(&sums, 1, row_with(&sums, 0, row_with(&functions, 3, 1)), 16,
+		       (uint64_t[]){2, 15, 2, 15, 1, 10, 0, 0, 4, 1115, 3, 115, 3, 1110, 1, 0});
+	expect_numbers(&sums, 1, row_with(&sums, 0, row_with(&functions, 3, 7)), 16,
+		       (uint64_t[]){2, 1100, 1, 100, 2, 1100, 1, 0, 2, 1100, 1, 100, 2, 1100, 1, 0});
 	free(tree.bytes);
 	free(sums.bytes);
 	free(functions.bytes);
+}
+
+static int64_t signed_at(const struct block *block, unsigned column, size_t row)
+{
+	uint64_t value = number_at(block, column, row);
+
+	return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
+}
+
+/* The site's bytes at the last moment not after that time. */
+static int64_t site_bytes(const struct block *block, size_t site, size_t moments, int64_t ns)
+{
+	int64_t time = 0, bytes = 0, best = -1, found = -1;
+
+	for (size_t k = 0; k < moments; k++) {
+		time += signed_at(block, 0, k);
+		bytes += signed_at(block, 3, site * moments + k);
+		if (time <= ns && time > best) {
+			best = time;
+			found = bytes;
+		}
+	}
+	return found;
+}
+
+/* Two lines of a function: what each has at moments of the run; the most first. Imports are a kind of their own. */
+Test(html, sites_at_moments)
+{
+	struct fixture *fixture = fixture_new();
+	uint32_t process = fixture_process(fixture, 10, 1), thread;
+	struct block heaps, sites, numbers;
+	size_t moments;
+
+	fixture_code(fixture, process, 1, "a.py", 1, "main");
+	fixture_code(fixture, process, 2, "<frozen importlib._bootstrap>", 9, "load");
+	thread = fixture_thread(fixture, process, 10, 1000);
+	fixture_event(fixture, thread, WIRE_CALL, 1, 1);
+	fixture_event(fixture, thread, WIRE_LINE, 2, 1);
+	made(fixture, thread, 0x100, 10);
+	fixture_event(fixture, thread, WIRE_LINE, 3, 1000000);
+	made(fixture, thread, 0x200, 100);
+	fixture_event(fixture, thread, WIRE_CALL, 2, 1000000);
+	made(fixture, thread, 0x300, 1000);
+	fixture_event(fixture, thread, WIRE_RETURN, 2, 1000000);
+	fixture_memory(fixture, thread, WIRE_FREE, WIRE_DOMAIN_OBJ, 0x200, 0, 0, 1);
+	fixture_event(fixture, thread, WIRE_LINE, 3, 1000000);
+	made(fixture, thread, 0x400, 30);
+	fixture_event(fixture, thread, WIRE_RETURN, 1, 1);
+	export_fixture(fixture, 0);
+	heaps = read_block(meta_number("heaps"));
+	sites = read_block((unsigned)number_at(&heaps, 6, 0));
+	numbers = read_block(meta_number("memory") + 2);
+	moments = (size_t)number_at(&heaps, 7, 0);
+	cr_assert(number_at(&heaps, 8, 0) == 3 && moments > 3 && moments <= HTML_MOMENTS + 3);
+	cr_assert(numbers_in(&sites, 0) == moments && numbers_in(&sites, 3) == 3 * moments);
+	expect_numbers(&sites, 2, 0, 1, (uint64_t[]){1}); /* imports */
+	expect_numbers(&sites, 2, 1, 1, (uint64_t[]){0});
+	cr_assert(number_at(&sites, 1, 1) - 1 < numbers_in(&numbers, 0));
+	cr_expect(site_bytes(&sites, 0, moments, 1500000) == 0 && site_bytes(&sites, 0, moments, 2500000) == 1000);
+	cr_expect(site_bytes(&sites, 1, moments, 500000) == 0 && site_bytes(&sites, 1, moments, 1500000) == 100);
+	cr_expect(site_bytes(&sites, 1, moments, 3500000) == 0, "freed");
+	cr_expect(site_bytes(&sites, 1, moments, INT64_MAX) == 30, "made again");
+	cr_expect(site_bytes(&sites, 2, moments, INT64_MAX) == 10);
+	free(heaps.bytes);
+	free(sites.bytes);
+	free(numbers.bytes);
 }

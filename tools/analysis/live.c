@@ -304,6 +304,8 @@ static void live_other(void *owner, struct call_walk *walk, uint32_t head, const
 		return;
 	else if (__builtin_expect(walk->replay.now >= live->end_ticks, 0))
 		error = snapshot_end(live);
+	if (!error && live->moment && walk->replay.now >= live->moment_ticks)
+		error = live->moment(live->moment_owner, live, walk->replay.now);
 	live->any |= blocks_is_event(kind);
 	if (__builtin_expect(live->resident_ticks && walk->replay.now > live->resident_ticks, 0))
 		note_resident(live);

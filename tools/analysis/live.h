@@ -96,6 +96,10 @@ struct live_sum {
 /* Called with the live bytes after each memory event, at ns since the start of the trace. */
 typedef void live_watch(void *owner, int64_t ns, uint64_t bytes);
 
+struct live;
+/* Returns 0 or -errno. */
+typedef int live_moment_hook(void *owner, struct live *live, uint64_t now_ticks);
+
 /* All zeros but what the owner sets: nothing was read yet. */
 struct live {
 	/* Of the owner, before it reads. */
@@ -103,6 +107,10 @@ struct live {
 	bool tasks; /* the task that runs is on top of each stack */
 	uint64_t resident_ticks; /* when the resident size was most, for resident_sources; 0: not known */
 	const uint8_t *marks;	 /* by mark id (replay/window.h): count allocations between them only; NULL: all */
+	/* Called before the first memory event at moment_ticks or later, where it sets the next ones; NULL: not. */
+	live_moment_hook *moment;
+	void *moment_owner;
+	uint64_t moment_ticks;
 
 	struct stacks stacks;  /* below the root, one node for each thread, whose function is the thread's number */
 	struct live_sum *sums; /* by stack number; [0] is for threads that are not shown */

@@ -67,31 +67,32 @@ static enum memory_kind kind_of(const struct stack_function *function)
 	return MEMORY_OF_PROGRAM;
 }
 
+enum memory_kind memory_kind_of_stack(const struct stacks *stacks, const struct stack_functions *functions,
+				      uint32_t number, const uint8_t *kinds)
+{
+	const struct stack_node *node = &stacks->at[number];
+	const struct stack_function *function;
+	bool outermost = node->parent && !stacks->at[node->parent].parent;
+	enum memory_kind kind = node->parent ? (enum memory_kind)kinds[node->parent] : MEMORY_OF_INTERPRETER;
+
+	if (!node->parent)
+		return kind;
+	function = &functions->at[node->function];
+	if (outermost && !function->library.length)
+		kind = MEMORY_OF_PROGRAM;
+	if (kind == MEMORY_OF_PROGRAM && !function->library.length)
+		kind = kind_of(function);
+	return kind;
+}
+
 /* The kind of each stack. Parents precede their children. The caller frees it; NULL: no memory. */
 static uint8_t *find_kinds(const struct memory *memory)
 {
 	const struct stacks *stacks = &memory->live.stacks;
-	const struct stack_functions *functions = &memory->functions;
-	uint8_t *kinds = calloc((size_t)stacks->count + 1, 1), *of_function = calloc((size_t)functions->count + 1, 1);
+	uint8_t *kinds = calloc((size_t)stacks->count + 1, 1);
 
-	if (!kinds || !of_function) {
-		free(kinds);
-		free(of_function);
-		return NULL;
-	}
-	for (uint32_t i = 0; i < functions->count; i++)
-		of_function[i] = functions->at[i].library.length ? MEMORY_OF_PROGRAM : kind_of(&functions->at[i]);
-	for (uint32_t i = 1; i < stacks->count; i++) {
-		const struct stack_node *node = &stacks->at[i];
-		bool outermost = node->parent && !stacks->at[node->parent].parent;
-
-		kinds[i] = node->parent ? kinds[node->parent] : MEMORY_OF_INTERPRETER;
-		if (outermost && !is_native(memory, node->function))
-			kinds[i] = MEMORY_OF_PROGRAM;
-		if (kinds[i] == MEMORY_OF_PROGRAM)
-			kinds[i] = of_function[node->function];
-	}
-	free(of_function);
+	for (uint32_t i = 1; kinds && i < stacks->count; i++)
+		kinds[i] = (uint8_t)memory_kind_of_stack(stacks, &memory->functions, i, kinds);
 	return kinds;
 }
 

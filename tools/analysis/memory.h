@@ -50,6 +50,10 @@ enum memory_kind {
 };
 extern const char *const memory_kind_names[MEMORY_KINDS];
 
+/* The kind of a stack; kinds: those of the stacks before it. 0 is the empty stack, and below it are the threads. */
+enum memory_kind memory_kind_of_stack(const struct stacks *stacks, const struct stack_functions *functions,
+				      uint32_t number, const uint8_t *kinds);
+
 struct memory_options {
 	const struct filter *filter;
 	enum memory_by by;

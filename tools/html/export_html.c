@@ -489,6 +489,7 @@ static int write_meta(struct html *html)
 	put_number(html, "stacks_folded", html->tree.too_many);
 	put_number(html, "memory", html->heaps.weights_block);
 	put_number(html, "memory_least", html->heaps.weights_least);
+	put_number(html, "sites_left_out", html->heaps.sites_left_out);
 	put_number(html, "memory_missing", html->heaps.missing);
 	put_number(html, "without_native", html->heaps.made_by.without_native_stack);
 	put_filter(html);
@@ -518,6 +519,8 @@ static void set_time_range(struct html *html)
 	html->to_ns = filter_to(filter) < end ? filter_to(filter) : end;
 	if (html->to_ns < html->from_ns)
 		html->to_ns = html->from_ns;
+	html->heaps.from_ns = html->from_ns;
+	html->heaps.to_ns = html->to_ns;
 	html->plan = html_plan_make(NULL, html->to_ns - html->from_ns, 0, 0);
 }
 

@@ -87,26 +87,58 @@ static int write_curves(struct html_heaps *heaps)
 	return html_block_write(heaps->packer, heaps->curves_block, heaps->curves, HTML_CURVE_COLUMNS);
 }
 
-static int add_curve(struct html_heaps *heaps, uint32_t process, int64_t peak_ns, int64_t end_ns)
+static int write_sites(struct html_heaps *heaps)
+{
+	if (!heaps->sites[0].used && !heaps->sites[0].failed)
+		return 0;
+	return html_block_write(heaps->packer, heaps->sites_block, heaps->sites, HTML_SITE_COLUMNS);
+}
+
+/* Returns the number of rows, or -ENOMEM. */
+static int64_t add_sites(struct html_heaps *heaps, struct html_sites *sites)
+{
+	uint32_t most = heaps->site_values < HTML_SITES_VALUES ? HTML_SITES_MAX : HTML_SITES_FEW, left_out = 0;
+	int64_t rows;
+
+	if (!heaps->sites[0].used)
+		heaps->sites_block = (*heaps->blocks)++;
+	rows = html_sites_columns(sites, most, heaps->sites, &left_out);
+	heaps->sites_left_out += left_out;
+	heaps->site_values += rows > 0 ? (uint64_t)rows * sites->moments : 0;
+	return rows;
+}
+
+static int add_curve(struct html_heaps *heaps, uint32_t process, struct html_sites *sites, int64_t end_ns)
 {
 	const struct html_curve *curve = heaps->curve;
+	int64_t rows;
+	int error;
 
 	if (!curve->count)
 		return 0;
+	rows = add_sites(heaps, sites);
+	if (rows < 0)
+		return (int)rows;
 	if (!heaps->curves[0].used)
 		heaps->curves_block = (*heaps->blocks)++;
 	html_row_put(heaps->table,
 		     (uint64_t[HTML_HEAP_COLUMNS]){process, curve->shift, heaps->curves_block, curve->count,
-						   (uint64_t)peak_ns,
-						   end_ns == PROGRAM_END_NONE ? 0 : (uint64_t)end_ns + 1},
+						   (uint64_t)sites->live->peak_ns,
+						   end_ns == PROGRAM_END_NONE ? 0 : (uint64_t)end_ns + 1,
+						   heaps->sites_block, sites->moments, (uint64_t)rows},
 		     HTML_HEAP_COLUMNS);
 	html_curve_columns(curve, heaps->curves);
-	return heaps->curves[0].used < HTML_CURVE_POINTS ? 0 : write_curves(heaps);
+	error = heaps->curves[0].used < HTML_CURVE_POINTS ? 0 : write_curves(heaps);
+	if (!error && heaps->sites[HTML_SITE_VALUES].used >= HTML_CURVE_POINTS)
+		error = write_sites(heaps);
+	return error;
 }
 
 int html_heaps_process(struct html_heaps *heaps, const struct call_walk *walk, uint32_t process)
 {
-	struct live live = {0};
+	struct html_sites sites = {
+	    .from_ns = heaps->from_ns, .to_ns = heaps->to_ns, .functions = &heaps->made_by, .walk = walk};
+	struct live live = {.lines = true};
 	int64_t end_ns;
 	int error = stack_functions_process(&heaps->made_by, walk);
 
@@ -114,13 +146,17 @@ int html_heaps_process(struct html_heaps *heaps, const struct call_walk *walk, u
 	heaps->curve_ns = 0;
 	if (!heaps->curve)
 		error = -ENOMEM;
+	html_sites_begin(&sites, &live);
 	if (!error)
 		error = live_find_both(&live, walk, &heaps->made_by, heaps->progress, add_point, heaps, &end_ns);
 	if (!error)
 		error = html_memory_add(&heaps->weights, process, &live, &heaps->made_by);
 	if (!error)
-		error = add_curve(heaps, process, live.peak_ns, end_ns);
+		error = html_sites_end(&sites, end_ns);
+	if (!error)
+		error = add_curve(heaps, process, &sites, end_ns);
 	heaps->missing |= live.missing;
+	html_sites_done(&sites);
 	live_done(&live);
 	free(heaps->curve);
 	heaps->curve = NULL;
@@ -139,7 +175,10 @@ static int write_weights(struct html_heaps *heaps, struct html_functions *functi
 	if (!error) {
 		html_block_write(heaps->packer, (*heaps->blocks)++, columns, HTML_MEMORY_TREE_COLUMNS);
 		html_memory_functions(&heaps->weights, numbers, columns);
-		error = html_block_write(heaps->packer, (*heaps->blocks)++, columns, HTML_MEMORY_FUNCTION_COLUMNS);
+		html_block_write(heaps->packer, (*heaps->blocks)++, columns, HTML_MEMORY_FUNCTION_COLUMNS);
+		for (uint32_t i = 0; i < heaps->made_by.count; i++)
+			html_column_put(&columns[0], numbers[i]);
+		error = html_block_write(heaps->packer, (*heaps->blocks)++, columns, 1);
 	}
 	html_columns_done(columns, HTML_MEMORY_FUNCTION_COLUMNS);
 	free(numbers);
@@ -150,13 +189,16 @@ int html_heaps_write(struct html_heaps *heaps, struct html_functions *functions,
 {
 	int error = heaps->weights.tree.count ? write_weights(heaps, functions, nodes_max) : 0;
 
-	return error ? error : write_curves(heaps);
+	if (!error)
+		error = write_curves(heaps);
+	return error ? error : write_sites(heaps);
 }
 
 void html_heaps_done(struct html_heaps *heaps)
 {
 	html_columns_done(heaps->table, HTML_HEAP_COLUMNS);
 	html_columns_done(heaps->curves, HTML_CURVE_COLUMNS);
+	html_columns_done(heaps->sites, HTML_SITE_COLUMNS);
 	stack_functions_done(&heaps->made_by);
 	html_memory_done(&heaps->weights);
 }

@@ -11,6 +11,7 @@
 #include "html/functions.h"
 #include "html/memory.h"
 #include "html/pack.h"
+#include "html/sites.h"
 
 /* --- a curve of any number of points in bounded memory --- */
 
@@ -40,22 +41,31 @@ void html_curve_columns(const struct html_curve *curve, struct html_column *colu
 
 /* --- heaps --- */
 
-enum { HTML_HEAP_COLUMNS = 6 };
+enum { HTML_HEAP_COLUMNS = 9 };
 
-/* All zeros but packer, blocks and progress, which it does not own: empty. */
+/* All zeros but packer, blocks and progress, which it does not own, and the shown time range: empty. */
 struct html_heaps {
 	struct html_packer *packer;
 	uint32_t *blocks; /* the next block number */
 	struct progress *progress;
-	/* process, shift, block and number of points of each curve, time of its peak, of the end + 1 */
+	int64_t from_ns, to_ns;
+	/*
+	 * process, shift, block and number of points of each curve, time of its peak, of the end + 1; block of its
+	 * sites, number of their moments, of their rows
+	 */
 	struct html_column table[HTML_HEAP_COLUMNS];
 	struct html_column curves[HTML_CURVE_COLUMNS]; /* of all processes: a block for each would be slow to write */
 	uint32_t curves_block;			       /* block of curves; valid if there are any */
-	struct html_curve *curve;		       /* of the current process */
-	int64_t curve_ns;			       /* time of its latest point */
-	struct stack_functions made_by;		       /* the functions in weights */
+	struct html_column sites[HTML_SITE_COLUMNS];   /* of processes, likewise */
+	uint32_t sites_block;
+	uint64_t site_values; /* of all processes */
+	uint64_t sites_left_out;
+	struct html_curve *curve;	/* of the current process */
+	int64_t curve_ns;		/* time of its latest point */
+	struct stack_functions made_by; /* the functions in weights */
 	struct html_memory weights;
-	uint32_t weights_block; /* block of the tree; the next one has the functions; 0: no memory events */
+	/* Block of the tree; the next ones have the functions, and the numbers of those of the sites; 0: no memory. */
+	uint32_t weights_block;
 	uint64_t weights_least; /* as html_memory_tree() reports it */
 	bool missing;		/* events are missing */
 };

@@ -14,17 +14,30 @@
 /* The stacks of a process as a tree for walks down and up. 0 is the empty stack, the root. */
 struct walk {
 	const struct stacks *stacks;
+	const struct stack_functions *functions;
 	uint32_t *child;   /* by stack: its first child */
 	uint32_t *sibling; /* by stack: the next child of its parent */
 	uint32_t *open;	   /* by function: number of its frames in the current stack */
 	struct live_weights *total;
 };
 
-static int walk_begin(struct walk *walk, const struct live *live, uint32_t function_count)
+/*
+ * The function that the page shows for one of a stack. Where calls were recorded, functions at a line are those that
+ * were called; lines are those of sites.h.
+ */
+static uint32_t shown_function(const struct live *live, const struct stack_functions *functions, uint32_t function)
 {
-	uint32_t count = live->stacks.count;
+	while (live->knows_calls && functions->at[function].whole)
+		function = functions->at[function].whole - 1;
+	return function;
+}
+
+static int walk_begin(struct walk *walk, const struct live *live, const struct stack_functions *functions)
+{
+	uint32_t count = live->stacks.count, function_count = functions->count;
 
 	*walk = (struct walk){.stacks = &live->stacks,
+			      .functions = functions,
 			      .child = calloc((size_t)count + 1, sizeof(*walk->child)),
 			      .sibling = calloc((size_t)count + 1, sizeof(*walk->sibling)),
 			      .open = calloc((size_t)function_count + 1, sizeof(*walk->open)),
@@ -56,12 +69,14 @@ static void enter_stack(struct html_memory *memory, struct walk *walk, const str
 {
 	const struct stack_node *node = &walk->stacks->at[number];
 	struct live_weights own = live_weigh(live, number);
+	uint32_t function;
 
 	if (!node->parent)
 		return;
-	live_weights_add(&memory->functions[node->function].own, &own);
-	if (!walk->open[node->function]++)
-		live_weights_add(&memory->functions[node->function].total, &walk->total[number]);
+	function = shown_function(live, walk->functions, node->function);
+	live_weights_add(&memory->functions[function].own, &own);
+	if (!walk->open[function]++)
+		live_weights_add(&memory->functions[function].total, &walk->total[number]);
 }
 
 /* Walks from the empty stack down to the innermost functions, and back. */
@@ -79,7 +94,7 @@ static void walk_tree(struct html_memory *memory, struct walk *walk, const struc
 			const struct stack_node *node = &walk->stacks->at[number];
 
 			if (number && node->parent)
-				walk->open[node->function]--;
+				walk->open[shown_function(live, walk->functions, node->function)]--;
 			if (!number || walk->sibling[number])
 				break;
 		}
@@ -94,7 +109,7 @@ static int add_functions(struct html_memory *memory, const struct live *live, co
 	    grow_zeroed(&memory->functions, &memory->function_count, functions->count, sizeof(*memory->functions));
 
 	if (!error)
-		error = walk_begin(&walk, live, functions->count);
+		error = walk_begin(&walk, live, functions);
 	if (!error)
 		walk_tree(memory, &walk, live);
 	walk_end(&walk);
@@ -111,7 +126,8 @@ static struct live_weights *weights_of(struct html_memory *memory, uint32_t node
 	return &memory->weights[node];
 }
 
-static int add_stacks(struct html_memory *memory, uint32_t process, const struct live *live)
+static int add_stacks(struct html_memory *memory, uint32_t process, const struct live *live,
+		      const struct stack_functions *functions)
 {
 	const struct stacks *stacks = &live->stacks;
 	uint32_t root = html_tree_root(&memory->tree, process);
@@ -122,7 +138,9 @@ static int add_stacks(struct html_memory *memory, uint32_t process, const struct
 		const struct stack_node *stack = &stacks->at[i];
 		struct live_weights *into, weights = live_weigh(live, i);
 
-		nodes[i] = stack->parent ? html_tree_child(&memory->tree, nodes[stack->parent], stack->function) : root;
+		nodes[i] = stack->parent ? html_tree_child(&memory->tree, nodes[stack->parent],
+							   shown_function(live, functions, stack->function))
+					 : root;
 		into = memory->tree.failed ? NULL : weights_of(memory, nodes[i]);
 		if (into)
 			live_weights_add(into, &weights);
@@ -138,16 +156,17 @@ int html_memory_add(struct html_memory *memory, uint32_t process, const struct l
 {
 	int error = add_functions(memory, live, functions);
 
-	return error ? error : add_stacks(memory, process, live);
+	return error ? error : add_stacks(memory, process, live, functions);
 }
 
 /* --- columns --- */
 
 static void put_weights(struct html_column *columns, const struct live_weights *weights)
 {
-	const struct live_held *held[] = {&weights->made, &weights->end, &weights->peak};
+	const struct live_held temporary = {.blocks = weights->temporary};
+	const struct live_held *held[] = {&weights->made, &weights->end, &weights->peak, &temporary};
 
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		html_column_put(&columns[2 * i], held[i]->blocks);
 		html_column_put(&columns[2 * i + 1], held[i]->bytes);
 	}
@@ -163,7 +182,8 @@ static uint64_t share_of(const struct live_weights *weights, const struct live_w
 {
 	const uint64_t shares[] = {
 	    scaled_share(weights->made.blocks, all->made.blocks), scaled_share(weights->made.bytes, all->made.bytes),
-	    scaled_share(weights->end.bytes, all->end.bytes), scaled_share(weights->peak.bytes, all->peak.bytes)};
+	    scaled_share(weights->end.bytes, all->end.bytes), scaled_share(weights->peak.bytes, all->peak.bytes),
+	    scaled_share(weights->temporary, all->temporary)};
 	uint64_t most = 0;
 
 	for (unsigned i = 0; i < sizeof(shares) / sizeof(shares[0]); i++)
@@ -231,7 +251,7 @@ void html_memory_functions(const struct html_memory *memory, const uint32_t *num
 			continue;
 		html_column_put(&columns[0], numbers[i]);
 		put_weights(&columns[1], &function->own);
-		put_weights(&columns[7], &function->total);
+		put_weights(&columns[9], &function->total);
 	}
 }
 

@@ -35,21 +35,21 @@ struct html_memory {
 int html_memory_add(struct html_memory *memory, uint32_t process, const struct live *live,
 		    const struct stack_functions *functions);
 
-enum { HTML_MEMORY_TREE_COLUMNS = 8, HTML_MEMORY_FUNCTION_COLUMNS = 13 };
+enum { HTML_MEMORY_TREE_COLUMNS = 10, HTML_MEMORY_FUNCTION_COLUMNS = 17 };
 
 /* A share of 1 in the result of html_memory_tree(). */
 #define HTML_MEMORY_WHOLE (UINT64_C(1) << 32)
 
 /*
  * Writes the stacks as columns: parent (difference, 0 for roots), function (for a root its process), and including
- * callees the blocks and bytes allocated, live at the end, and at the peak. numbers[f] is the page's number of function
- * f. If there are more than nodes_max nodes, those with the smallest share of all blocks and bytes are left out, with
- * everything below them. *least is the share that a written node has in at least one value; 0 if all are written.
- * Afterwards the weights include callees. Returns 0 or -ENOMEM.
+ * callees the blocks and bytes allocated, live at the end, at the peak, and temporary (no bytes). numbers[f] is the
+ * page's number of function f. If there are more than nodes_max nodes, those with the smallest share of all blocks and
+ * bytes are left out, with everything below them. *least is the share that a written node has in at least one value; 0
+ * if all are written. Afterwards the weights include callees. Returns 0 or -ENOMEM.
  */
 int html_memory_tree(struct html_memory *memory, const uint32_t *numbers, uint32_t nodes_max,
 		     struct html_column *columns, uint64_t *least);
-/* Writes the functions with memory as columns: number, and the six values above, own and total. */
+/* Writes the functions with memory as columns: number, and the eight values above, own and total. */
 void html_memory_functions(const struct html_memory *memory, const uint32_t *numbers, struct html_column *columns);
 void html_memory_done(struct html_memory *memory);
 

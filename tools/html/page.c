@@ -19,10 +19,10 @@
 
 ASSET("page", FILE_OF("report.html"));
 ASSET("style", FILE_OF("report.css"));
-ASSET("script",
-      SCRIPT("report") SCRIPT("data") SCRIPT("levels") SCRIPT("aggregate") SCRIPT("colours") SCRIPT("timeline")
-	  SCRIPT("draw") SCRIPT("draw_lines") SCRIPT("draw_labels") SCRIPT("draw_tracks") SCRIPT("pick") SCRIPT("input")
-	      SCRIPT("weights") SCRIPT("flame") SCRIPT("table") SCRIPT("details") SCRIPT("search") SCRIPT("page"));
+ASSET("script", SCRIPT("report") SCRIPT("data") SCRIPT("levels") SCRIPT("aggregate") SCRIPT("colours")
+		    SCRIPT("timeline") SCRIPT("draw") SCRIPT("draw_lines") SCRIPT("draw_labels") SCRIPT("draw_tracks")
+			SCRIPT("pick") SCRIPT("input") SCRIPT("weights") SCRIPT("sites") SCRIPT("flame") SCRIPT("table")
+			    SCRIPT("details") SCRIPT("search") SCRIPT("page"));
 
 extern const char page[] __asm__("html_asset_page"), page_end[] __asm__("html_asset_page_end");
 extern const char style[] __asm__("html_asset_style"), style_end[] __asm__("html_asset_style_end");

@@ -173,13 +173,14 @@ function drawHeap(context, track, top) {
 
 /* When most was alive, and when the program had run. */
 function drawHeapMoments(context, heap, y, height) {
-	const moments = [[heap.peakTime, `peak ${bytesText(heap.peak)}`, 'peak'], [heap.end, 'end of the program', 'live']];
+	const picked = !byId('panel_sites').hidden && sites.heap === heap && !selection.stretch ? sites.time : null;
+	const moments = [[heap.peakTime, `peak ${bytesText(heap.peak)}`, 'peak'], [heap.end, 'end of the program', 'live'], [picked, '', 'sites']];
 	context.lineWidth = 1;
 	for (const [time, text, key] of moments) {
 		const x = time === null || !heap.peak ? -1 : Math.round(xOf(time)) + 0.5;
 		if (x < 0 || x > view.width)
 			continue;
-		const strong = weight.key === key;
+		const strong = weight.key === key || key === 'sites';
 		context.strokeStyle = palette[strong ? 'accent' : 'faint'];
 		context.setLineDash(strong ? [] : [2, 3]);
 		context.beginPath();
@@ -187,7 +188,7 @@ function drawHeapMoments(context, heap, y, height) {
 		context.lineTo(x, y + height - 3);
 		context.stroke();
 		context.setLineDash([]);
-		if (height < HIGH_HEAP_ROW)
+		if (height < HIGH_HEAP_ROW || !text)
 			continue;
 		const wide = context.measureText(text).width;
 		const left = x + 8 + wide > view.width;

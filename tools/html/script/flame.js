@@ -133,6 +133,8 @@ function nodeNumber(node) {
 		return '';
 	if (!weight.memory)
 		return plural(tree.calls[node], ...seen);
+	if (weight.memory.only)
+		return '';
 	return weight.memory.unit === 'blocks' ? bytesText(tree.bytes[node]) : plural(tree.calls[node], ...weight.memory.blocks);
 }
 

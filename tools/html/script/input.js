@@ -48,6 +48,8 @@ function listenTracks() {
 		if (drag && !drag.moved && event.type === 'pointerup') {
 			const found = hit(event.offsetX, event.offsetY);
 			selectCall(found && found.call ? found.call : null);
+			if (found && found.heap && memory)
+				showMoment(found.heap, found.time);
 		}
 		if (drag && drag.stretch && drag.moved)
 			stretchChosen();

@@ -39,6 +39,7 @@ function showNotes() {
 		meta.instants_left_out && `${plural(meta.instants_left_out, 'exception or mark', 'exceptions and marks')} after the first 100,000 are not drawn.`,
 		meta.values_left_out && `${plural(meta.values_left_out, 'value of a counter', 'values of counters')} after the first 200,000 are not drawn.`,
 		meta.steps_left_out && `${plural(meta.steps_left_out, 'step of a task is', 'steps of tasks are')} not drawn in a row of its task: there are very many.`,
+		meta.sites_left_out && `${plural(meta.sites_left_out, 'line', 'lines')} with the least memory alive are summed up at the moments of the curve.`,
 		meta.memory_missing && 'Events are missing: a block that was freed by one of them counts as alive.',
 		meta.without_native && `${plural(meta.without_native, 'allocation has', 'allocations have')} no native stack: they are shown at their Python function.`,
 		meta.unmatched && `${plural(meta.unmatched, 'end of a call', 'ends of calls')} did not fit the stack (greenlets do that); times near them are not exact.`,
@@ -47,8 +48,10 @@ function showNotes() {
 	byId('notes').classList.toggle('bad', Boolean(meta.lost || textAt(meta.missing)));
 }
 
+const TABS = ['flame', 'table', 'sites'];
+
 function selectTab(name) {
-	for (const tab of ['flame', 'table']) {
+	for (const tab of TABS) {
 		const on = tab === name;
 		byId(`tab_${tab}`).setAttribute('aria-selected', on);
 		byId(`tab_${tab}`).tabIndex = on ? 0 : -1;
@@ -56,15 +59,25 @@ function selectTab(name) {
 	}
 	if (name === 'table')
 		fillTable();
+	else if (name === 'sites')
+		fillSites();
 	else
 		layoutFlame();
+	draw();
+}
+
+/* The next tab to the right or to the left, of those that the page shows. */
+function otherTab(name, right) {
+	const shownTabs = TABS.filter((tab) => !byId(`tab_${tab}`).hidden);
+	return shownTabs[(shownTabs.indexOf(name) + (right ? 1 : shownTabs.length - 1)) % shownTabs.length];
 }
 
 function listenPage() {
-	for (const [name, other] of [['flame', 'table'], ['table', 'flame']]) {
+	for (const name of TABS) {
 		byId(`tab_${name}`).addEventListener('click', () => selectTab(name));
 		byId(`tab_${name}`).addEventListener('keydown', (event) => {
 			if (event.key === 'ArrowLeft' || event.key === 'ArrowRight') {
+				const other = otherTab(name, event.key === 'ArrowRight');
 				selectTab(other);
 				byId(`tab_${other}`).focus();
 				event.stopPropagation();
@@ -128,6 +141,7 @@ async function begin() {
 	listenFlame();
 	listenTable();
 	listenWeight();
+	listenSites();
 	listenPage();
 	makeTracks();
 	wholeView();
@@ -144,7 +158,7 @@ async function begin() {
 
 /* What tests/e2e/test_html.c asks for. ready: ms from the start of loading to the first whole picture. */
 globalThis.evprof = {meta, functions, view, selection, setView, zoomAt, wholeView, drawNow, aggregate, functionName, functionStandard, functionFile, shortFile,
-	ownWord, search, callAt, hit, visible, callersAndCallees, threadName, dark, palette, selectWeight,
+	ownWord, search, showMoment, pickSites, sites, callAt, hit, visible, callersAndCallees, threadName, dark, palette, selectWeight,
 	get weight() {
 		return weight;
 	},

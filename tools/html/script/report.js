@@ -9,6 +9,7 @@
  *   levels      which blocks a view needs; rows of calls
  *   aggregate   counts a stretch of time anew, from the calls
  *   weights     what flame graph and table show: time, or memory
+ *   sites       the lines whose blocks were alive at a moment
  *   timeline    tracks, drawing, pointer, keys
  *   flame       the flame graph
  *   table       the table of cProfile

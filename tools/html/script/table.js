@@ -17,9 +17,9 @@ const TIME_COLUMNS = [
 ];
 
 /* The same for memory, of which a part may be given back again: nothing is said for each call. */
-function memoryColumns({unit, blocks: [, many]}) {
+function memoryColumns({unit, blocks: [, many], only}) {
 	const exact = (bytes) => plural(bytes, 'byte', 'bytes');
-	return [
+	const columns = [
 		{key: 'ownBlocks', title: many, hint: `${many} of the function itself`, value: (f) => shown.ownBlocks[f], text: count, bar: unit === 'blocks'},
 		{key: 'ownBytes', title: 'bytes', hint: `bytes in ${many} of the function itself`, value: (f) => shown.ownBytes[f], text: bytesText, exact,
 			bar: unit === 'bytes'},
@@ -31,6 +31,7 @@ function memoryColumns({unit, blocks: [, many]}) {
 			text: bytesText, exact, bar: unit === 'bytes'},
 		NAME_COLUMN,
 	];
+	return only ? columns.filter(({key}) => !key.endsWith('Bytes')) : columns;
 }
 
 const STEP_ROWS = 200;

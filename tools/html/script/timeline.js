@@ -52,7 +52,8 @@ function zoomAt(factor, x) {
 const wholeView = () => setView(meta.from - SPAN * 0.01, meta.to + SPAN * 0.01);
 
 async function loadTimeline() {
-	const [process, shift, block, points, peakTime, end] = (await unpack(meta.heaps)).map(numbers);
+	const [process, shift, block, points, peakTime, end, siteBlocks, moments, rows] = (await unpack(meta.heaps)).map(numbers);
+	let begin = {block: -1};
 	heaps = [];
 	for (let i = 0, columns, next; i < process.length; i++) {
 		if (!i || block[i] !== block[i - 1]) {
@@ -66,6 +67,10 @@ async function loadTimeline() {
 		const heap = {process: process[i], width, time: stretch.map((step) => (at += step) * width), low,
 			high: low.map((value, k) => value + above[k]), last: low.map((value, k) => value + last[k]),
 			peakTime: peakTime[i], end: end[i] ? end[i] - 1 : null};
+		if (begin.block !== siteBlocks[i])
+			begin = {block: siteBlocks[i], moment: 0, row: 0, value: 0};
+		heap.sites = {...begin, moments: moments[i], rows: rows[i]};
+		begin = {block: begin.block, moment: begin.moment + moments[i], row: begin.row + rows[i], value: begin.value + rows[i] * moments[i]};
 		heap.peak = heap.high.reduce((most, value) => Math.max(most, value), 0);
 		heaps.push(heap);
 	}

@@ -1,6 +1,9 @@
 /* ---- weights: what flame graph and table show --------------------------------------------------------------------- */
 
-/* memory: the columns of what the page has of it (made, at the end, at the peak), and whether blocks are counted or bytes. */
+/*
+ * memory: the columns of what the page has of it (made, at the end, at the peak, temporary), and whether blocks are counted or
+ * bytes; only: nothing but blocks.
+ */
 const WEIGHTS = {
 	time: {key: 'time', title: 'Time', text: duration, of: 'of the time', none: 'no calls', own: 'own'},
 	bytes: {key: 'bytes', title: 'Bytes allocated', text: bytesText, of: 'of the bytes', none: 'nothing was allocated', own: 'ownBytes',
@@ -11,6 +14,8 @@ const WEIGHTS = {
 		memory: {when: 1, unit: 'bytes', blocks: ['block', 'blocks']}},
 	peak: {key: 'peak', title: 'Live at the peak', text: bytesText, of: 'of the bytes', none: 'nothing was alive', own: 'ownBytes',
 		memory: {when: 2, unit: 'bytes', blocks: ['block', 'blocks']}},
+	temporary: {key: 'temporary', title: 'Temporary allocations', text: (value) => plural(value, 'allocation', 'allocations'), of: 'of the allocations',
+		none: 'no allocation was temporary', own: 'ownBlocks', memory: {when: 3, unit: 'blocks', blocks: ['allocation', 'allocations'], only: true}},
 };
 
 /* The whole run as evprof counted it; that or a stretch as counted here; and that or a weight of memory, which is of the whole. */
@@ -33,9 +38,9 @@ async function loadMemory() {
 			values[fn[i]] = column[i];
 		return values;
 	};
-	memory = [0, 1, 2].map((when) => {
+	memory = [0, 1, 2, 3].map((when) => {
 		const [ownBlocks, ownBytes] = columns.slice(2 * when, 2 * when + 2).map(byFunction);
-		const [totalBlocks, totalBytes] = columns.slice(6 + 2 * when, 8 + 2 * when).map(byFunction);
+		const [totalBlocks, totalBytes] = columns.slice(8 + 2 * when, 10 + 2 * when).map(byFunction);
 		return {ownBlocks, ownBytes, totalBlocks, totalBytes};
 	});
 	memory.weighed = new Map();
@@ -218,6 +223,7 @@ async function stretchChosen() {
 		return;
 	finishTree(result.tree);
 	showTimed(Object.assign(result, {least: ''}));
+	fillSites();
 	showScope(meta.shortest ? `${duration(stretch.to - stretch.from)} from ${moment(stretch.from)}, without calls below ${duration(meta.shortest)}` : '');
 }
 
@@ -226,6 +232,7 @@ function clearStretch() {
 	selection.stretch = null;
 	if (timed !== whole)
 		showTimed(whole);
+	fillSites();
 	showScope();
 	draw();
 }
