@@ -217,10 +217,36 @@ static inline __attribute__((always_inline)) void record_made(unsigned kind, uns
 		record(kind, domain, way == WAY_HELD && kind == WIRE_MALLOC, block, size);
 }
 
+/* Apart, so that the fast path saves no registers for it. */
+static __attribute__((cold, noinline)) void *malloc_sampled(unsigned domain, size_t size)
+{
+	void *block;
+
+	if (thread_self.nesting)
+		return under[domain].malloc(under[domain].context, size);
+	thread_self.nesting = 1;
+	block = under[domain].malloc(under[domain].context, size);
+	note_state(domain, block, size);
+	record_made(WIRE_MALLOC, domain, WAY_SAMPLED, block, size);
+	thread_self.nesting = 0;
+	return block;
+}
+
 static inline __attribute__((always_inline)) void *domain_malloc(unsigned domain, enum way way, size_t size)
 {
 	void *block;
 
+	if (way == WAY_SAMPLED) {
+		if (unlikely(thread_self.nesting || size > thread_self.sampling_left))
+			return malloc_sampled(domain, size);
+		thread_self.sampling_left -= size; /* before the call: then nothing is kept across it */
+		thread_self.nesting = 1;
+		ensure_profile(domain);
+		block = under[domain].malloc(under[domain].context, size);
+		note_state(domain, block, size);
+		thread_self.nesting = 0;
+		return block;
+	}
 	if (unlikely(thread_self.nesting))
 		return under[domain].malloc(under[domain].context, size);
 	thread_self.nesting = 1;
@@ -346,10 +372,28 @@ static __attribute__((noinline)) void exchange_audit_entry(struct audit_entry *e
 	hooks_memory_make_audit_entry(entry_is_gone);
 }
 
+/*
+ * Whether the block is not in the sample, by the filter alone. Nothing below records its free either, so nesting can
+ * stay as it is.
+ */
+static inline __attribute__((always_inline)) bool passes_filter(unsigned domain, const void *block)
+{
+	if (domain == WIRE_DOMAIN_RAW || unlikely(memory_sampling_may_know(block)))
+		return false;
+	if (domain == WIRE_DOMAIN_OBJ)
+		(void)event_blocks_is_programs(block);
+	return true;
+}
+
 /* Recorded before the block is freed: afterwards another thread may get it. */
 static inline __attribute__((always_inline)) void domain_free(unsigned domain, bool sampled, void *block)
 {
 	bool programs;
+
+	if (sampled && likely(passes_filter(domain, block))) {
+		under[domain].free(under[domain].context, block);
+		return;
+	}
 
 	if (unlikely(thread_self.nesting || !block)) {
 		under[domain].free(under[domain].context, block);
@@ -361,9 +405,10 @@ static inline __attribute__((always_inline)) void domain_free(unsigned domain, b
 	}
 	thread_self.nesting = 1;
 	programs = domain != WIRE_DOMAIN_OBJ || likely(event_blocks_is_programs(block));
-	if (sampled && unlikely(memory_sampling_remove(block)) && programs)
-		record_sampled_free(domain, block);
-	else if (!sampled && programs)
+	if (sampled) {
+		if (memory_sampling_remove(block) && programs)
+			record_sampled_free(domain, block);
+	} else if (programs)
 		record(WIRE_FREE, domain, false, block, 0);
 	under[domain].free(under[domain].context, block);
 	thread_self.nesting = 0;

@@ -57,13 +57,17 @@ static inline __attribute__((always_inline)) bool memory_sampling_takes(size_t s
 /* Notes a recorded block. False: there is no room, so its allocation must not be recorded. */
 bool memory_sampling_add(const void *block) __attribute__((cold, noinline));
 
+/* By the filter: false if it is not in the table. */
+static inline __attribute__((always_inline)) bool memory_sampling_may_know(const void *block)
+{
+	return atomic_load_explicit(&memory_sampling_filter[memory_sampling_class((uintptr_t)block)],
+				    memory_order_relaxed) != 0;
+}
+
 /* A block is about to be freed, or moved: whether its allocation was recorded. It is forgotten. */
 static inline __attribute__((always_inline)) bool memory_sampling_remove(const void *block)
 {
-	unsigned class = memory_sampling_class((uintptr_t)block);
-
-	return unlikely(atomic_load_explicit(&memory_sampling_filter[class], memory_order_relaxed)) &&
-	       memory_sampling_find(block);
+	return unlikely(memory_sampling_may_know(block)) && memory_sampling_find(block);
 }
 
 /*
