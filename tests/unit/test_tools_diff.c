@@ -451,6 +451,17 @@ Test(diff, memory_that_was_not_recorded)
 	cr_expect(strstr(ran.err, "has no native memory (malloc), which"), "%s", ran.err);
 }
 
+Test(diff, sampled_memory_is_an_estimate)
+{
+	begin_memory(WITH_LINES "],\"memory_interval\":524288,\"rest\":[", 1);
+	made_at(2, 0x100, 1000000);
+	save(0);
+	begin_memory(WITH_LINES, 1);
+	made_at(2, 0x100, 1000000);
+	save(1);
+	expect_listed("--memory TRACE OTHER", 0, "; estimates, as memory was sampled\nB ", true);
+}
+
 Test(diff, memory_without_events)
 {
 	begin_memory("\"call\"", 1);

@@ -179,6 +179,8 @@ static void print_memory(struct output *output, const struct report_diff *diff, 
 		      sum->allocations, sum->allocated_bytes, sum->temporary);
 	if (!diff->native[side])
 		output_string(output, "; without native memory, which was not recorded");
+	if (diff->estimate[side])
+		output_string(output, "; estimates, as memory was sampled");
 }
 
 static void print_trace(struct output *output, const struct report_diff *diff, size_t side)
@@ -313,7 +315,8 @@ static void json_trace(struct output *output, const struct report_diff *diff, si
 	output_format(output, "\", \"lost\": %" PRIu64 ", \"memory\": %s, ", diff->lost[side],
 		      diff->totals[side].memory ? "true" : "false");
 	if (diff->sites)
-		output_format(output, "\"native\": %s, ", diff->native[side] ? "true" : "false");
+		output_format(output, "\"native\": %s, \"sampled\": %s, ", diff->native[side] ? "true" : "false",
+			      diff->estimate[side] ? "true" : "false");
 	json_counts(output, diff, side, &diff->totals[side].sum);
 	output_string(output, "}");
 }

@@ -16,6 +16,7 @@ struct report_diff {
 	uint64_t lost[2]; /* events */
 	bool sites;	  /* the functions are sites of memory (site_totals.h) */
 	bool native[2];	  /* sites: native memory was recorded */
+	bool estimate[2]; /* sites: memory was sampled */
 	struct diff_rules rules;
 	size_t regressed; /* functions */
 	const struct diff_measure *sort;
