@@ -57,26 +57,30 @@ def once(interpreter, path, environment, profiler, scratch):
     file = environment.get("BENCH_MEMRAY")
     if file and os.path.exists(file):
         os.unlink(file)  # memray writes over nothing
-    return target.harness(interpreter, path, environment, profiler)["wall"]
+    measured = target.harness(interpreter, path, environment, profiler)
+    return measured["wall"], measured["cpu"]
 
 
 def measure_row(row, interpreter, rounds, scratch):
     found = setups(row, interpreter, scratch)
-    walls, disk = {name: [] for name in found}, None
+    samples, disk = {name: {"wall": [], "cpu": []} for name in found}, None
     names = list(found)
     for turn in range(rounds):
         for name in names[turn % len(names):] + names[:turn % len(names)]:
-            walls[name].append(once(interpreter, target.program(row.program), *found[name], scratch))
+            wall, cpu = once(interpreter, target.program(row.program), *found[name], scratch)
+            samples[name]["wall"].append(wall)
+            samples[name]["cpu"].append(cpu)
             if name == "evprof":
                 disk = on_disk(scratch)
             scratch.clear()
-    result = {"python": interpreter.name, "program": row.title, "bound": row.bound, "samples": walls,
-              "bare_s": stats.spread(walls["bare"]), "disk": disk,
-              "times_bare": {n: stats.ratio(w, walls["bare"]) for n, w in walls.items() if n != "bare"}}
-    if row.memray:
-        result["ratio"] = stats.added_ratio(walls["bare"], walls["evprof"], walls["memray"])
-    else:
-        result["ratio"] = result["times_bare"]["evprof"]
+    result = {"python": interpreter.name, "program": row.title, "bound": row.bound, "samples": samples, "disk": disk}
+    for clock in ("wall", "cpu"):
+        bare = samples["bare"][clock]
+        result[clock] = {"bare_s": stats.spread(bare),
+                         "times_bare": {n: stats.ratio(s[clock], bare) for n, s in samples.items() if n != "bare"}}
+        result[clock]["ratio"] = result[clock]["times_bare"]["evprof"]
+        if row.memray:
+            result[clock]["ratio"] = stats.added_ratio(bare, samples["evprof"][clock], samples["memray"][clock])
     return result
 
 

@@ -92,18 +92,19 @@ def allocation_table(rows):
     return table(titles, lines)
 
 
+def memory_row(row):
+    """By wall-clock time; the ratio by CPU time of the program, all its threads, as well."""
+    wall, (size, made, lost) = row["wall"], row["disk"]
+    theirs, ratio = wall["times_bare"].get("memray"), wall["ratio"]
+    good = verdict((ratio["median"], row["bound"]), (size / max(1, made), MEMORY_DISK_BYTES))
+    return [row["python"], row["program"], median(wall["bare_s"], 3), with_spread(wall["times_bare"]["evprof"]),
+            with_spread(theirs), with_spread(ratio) if theirs else "–", median(row["cpu"]["ratio"]),
+            "%.2f" % row["bound"] if theirs else "× bare %.2f" % row["bound"], "%.2f" % (size / max(1, made)), str(lost), good]
+
+
 def memory_table(rows):
-    titles = ["Python", "what", "bare, s", "× bare: evprof", "memray", "added / memray's", "bound", "bytes an allocation", "lost", ""]
-    lines = []
-    for row in rows:
-        times, (size, made, lost) = row["times_bare"], row["disk"]
-        theirs = times.get("memray")
-        good = verdict((row["ratio"]["median"], row["bound"]), (size / max(1, made), MEMORY_DISK_BYTES))
-        bound = "%.2f" % row["bound"] if theirs else "× bare %.2f" % row["bound"]
-        lines.append([row["python"], row["program"], median(row["bare_s"], 3), with_spread(times["evprof"]),
-                      with_spread(theirs), with_spread(row["ratio"]) if theirs else "–", bound,
-                      "%.2f" % (size / max(1, made)), str(lost), good])
-    return table(titles, lines)
+    titles = ["Python", "what", "bare, s", "× bare: evprof", "memray", "added / memray's", "CPU", "bound", "bytes an allocation"]
+    return table(titles + ["lost", ""], [memory_row(row) for row in rows])
 
 
 def collector_row(row):
