@@ -144,7 +144,7 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 	if (json_object_get(object, "sample_rate") && !get_integer(object, "sample_rate", 1, INT_MAX, &sample_rate))
 		return "sample_rate";
 	if (json_object_get(object, "memory_interval") &&
-	    !get_integer(object, "memory_interval", 1, INT64_MAX, &memory_interval))
+	    !get_integer(object, "memory_interval", 1, CONTROL_MEMORY_INTERVAL_MAX, &memory_interval))
 		return "memory_interval";
 	message->start = (enum wire_start)start;
 	message->pid = (pid_t)pid;

@@ -66,6 +66,7 @@
 #define CONTROL_BACKLOG 4096
 #define CONTROL_FORMATS_MAX_BYTES 256
 #define CONTROL_REASON_MAX_BYTES 512
+#define CONTROL_MEMORY_INTERVAL_MAX 0x10000000000 /* bytes */
 
 /* The formats of evprof export, as EVPROF_FORMAT names them. tools/cmd/export.c has them too; a test compares. */
 #define CONTROL_FORMAT_NAMES                                                                                           \

@@ -44,7 +44,6 @@ enum setting_event {
 
 #define SETTING_ON_FULL_MAX_MS 60000
 
-#define SETTING_MEMORY_INTERVAL_MAX (UINT64_C(1) << 40)
 #define SETTING_MEMORY_INTERVAL_USUAL "512K" /* of evprof run --memory=sampled */
 
 static inline bool setting_is_name(const char *name, const char *text, size_t length)
@@ -129,7 +128,7 @@ static inline const char *setting_memory_interval(const char *value, uint64_t *i
 {
 	uint64_t bytes = setting_size(value);
 
-	if (!bytes || bytes > SETTING_MEMORY_INTERVAL_MAX)
+	if (!bytes || bytes > CONTROL_MEMORY_INTERVAL_MAX)
 		return "1 to 1024G, in bytes or with K, M or G";
 	*interval = bytes;
 	return NULL;

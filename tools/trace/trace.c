@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "evprof/control.h"
 #include "file/line_table.h"
 
 struct text trace_string(const struct wire_definition *definition, unsigned k)
@@ -113,7 +114,8 @@ uint64_t trace_process_memory_interval(const struct trace_process *process)
 {
 	json_int_t value = process->meta ? json_integer_value(json_object_get(process->meta, "memory_interval")) : 0;
 
-	return value > 0 ? (uint64_t)value : 0;
+	/* No estimate overflows below. */
+	return value > 0 && value <= CONTROL_MEMORY_INTERVAL_MAX ? (uint64_t)value : 0;
 }
 
 uint64_t trace_memory_interval(const struct trace *trace)
