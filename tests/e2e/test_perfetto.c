@@ -390,6 +390,36 @@ SCENARIO(perfetto, heap, SCENARIO_ONCE)
 		   {"SELECT count(*) FROM counter_track WHERE unit = 'bytes'", "1"});
 }
 
+/* Each allocator has a counter of its own: what one gives is in no other's. */
+SCENARIO(perfetto, heaps_by_allocator, SCENARIO_ONCE)
+{
+	struct outcome *outcome;
+	const char *path;
+
+	engine();
+	(void)python;
+	outcome =
+	    run(.python = python_any(), .env = {"EVPROF_EVENTS=mem,malloc"},
+		.args = {"-c", "import ctypes, mmap, os\nkept = [bytes(n) for n in range(1000)]\n"
+			       "block = ctypes.CDLL(None).malloc(7654321)\nmap = mmap.mmap(-1, 1 << 22)\nos._exit(0)"});
+	path = exported(outcome, NULL, NULL, NULL, NULL);
+	expect_sql(
+	    outcome, path,
+	    {"SELECT count(DISTINCT t.name) FROM counter_track t WHERE t.name IN ('Python heap', 'native heap', "
+	     "'mapped memory')",
+	     "3"},
+	    {"SELECT max(value) >= 7654321 AND max(value) < 16000000 FROM counter JOIN counter_track t ON track_id = "
+	     "t.id WHERE t.name = 'native heap'",
+	     "1"},
+	    {"SELECT max(value) >= 4194304 FROM counter JOIN counter_track t ON track_id = t.id WHERE t.name = "
+	     "'mapped memory'",
+	     "1"},
+	    {"SELECT max(value) > 499500 AND max(value) < 7000000 FROM counter JOIN counter_track t ON track_id = "
+	     "t.id WHERE t.name = 'Python heap'",
+	     "1"},
+	    {"SELECT count(*) FROM counter WHERE value < 0", "0"});
+}
+
 SCENARIO(perfetto, strange_names, SCENARIO_ONCE)
 {
 	const char *path;

@@ -20,6 +20,7 @@ struct heap {
 	void (*sample)(void *owner, int64_t ns, uint64_t bytes);
 	void *owner;
 	struct blocks blocks;
+	unsigned sources;
 	uint64_t interval; /* trace_process_memory_interval() */
 	uint64_t bytes;
 	/* The current step of the curve. */
@@ -33,15 +34,17 @@ static void heap_gone(void *user, const struct heap_block *gone, int more, bool 
 	struct heap *heap = user;
 
 	(void)more, (void)freed;
+	if (!(heap->sources >> gone->source & 1))
+		return;
 	heap->bytes -= gone->source == BLOCK_MAPPED ? gone->bytes : estimate_bytes(heap->interval, gone->bytes);
 }
 
 /* The address of a block is in one domain at a time, so those of Python can be followed alone. */
-static bool heap_takes(uint32_t head, bool of_python)
+static bool heap_takes(uint32_t head, unsigned sources)
 {
 	unsigned kind = wire_head_kind(head);
 
-	if (!of_python || !blocks_is_event(kind))
+	if (sources != HEAP_PYTHON || !blocks_is_event(kind))
 		return blocks_want(kind);
 	return wire_is_memory(kind) && wire_memory_domain(head) != WIRE_DOMAIN_NATIVE;
 }
@@ -54,7 +57,8 @@ static int heap_event(struct heap *heap, const struct merge_event *event)
 
 	if (error || !made.address || made.source == BLOCK_OF_FILE)
 		return error;
-	heap->bytes += made.source == BLOCK_MAPPED ? made.bytes : estimate_bytes(heap->interval, made.bytes);
+	if (heap->sources >> made.source & 1)
+		heap->bytes += made.source == BLOCK_MAPPED ? made.bytes : estimate_bytes(heap->interval, made.bytes);
 	return blocks_add(&heap->blocks, &made);
 }
 
@@ -92,10 +96,10 @@ static void add_point(struct heap *heap, int64_t ns)
 	heap->any = true;
 }
 
-int heap_curve(struct trace *trace, const struct trace_process *process, const struct filter *filter, bool of_python,
+int heap_curve(struct trace *trace, const struct trace_process *process, const struct filter *filter, unsigned sources,
 	       int64_t every_ns, void (*sample)(void *owner, int64_t ns, uint64_t bytes), void *owner)
 {
-	struct heap heap = {.every_ns = every_ns, .sample = sample, .owner = owner};
+	struct heap heap = {.sources = sources, .every_ns = every_ns, .sample = sample, .owner = owner};
 	struct merge_event event = {0};
 	struct merge merge;
 	int error = merge_open_process(&merge, trace, process, filter);
@@ -112,7 +116,7 @@ int heap_curve(struct trace *trace, const struct trace_process *process, const s
 
 		if (ns >= filter_to(filter))
 			break;
-		if (!heap_takes(event.head, of_python) || ns < filter_from(filter))
+		if (!heap_takes(event.head, sources) || ns < filter_from(filter))
 			continue;
 		error = heap_event(&heap, &event);
 		if (blocks_is_event(wire_head_kind(event.head)))

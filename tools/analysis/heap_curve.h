@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/blocks.h"
 #include "replay/filter.h"
 #include "trace/reader.h"
 
@@ -18,9 +19,15 @@
  * Calls sample() with a time (ns since the start of the trace) and the live bytes from that time until the next call.
  * Each step of every_ns has its lowest, highest and last value, if they differ; every_ns 0: each event. Blocks
  * allocated before recording count nothing. With a time range only its events are read, and the curve starts at 0.
- * of_python: without malloc() and mmap(). Returns 0 or -ENOMEM.
+ * sources: a bit for each enum block_source that counts. Returns 0 or -ENOMEM.
  */
-int heap_curve(struct trace *trace, const struct trace_process *process, const struct filter *filter, bool of_python,
+#define HEAP_NAMES                                                                                                     \
+	{                                                                                                              \
+		[BLOCK_PYTHON] = "Python heap", [BLOCK_MALLOC] = "native heap", [BLOCK_MAPPED] = "mapped memory"       \
+	}
+#define HEAP_PYTHON (1u << BLOCK_PYTHON)
+
+int heap_curve(struct trace *trace, const struct trace_process *process, const struct filter *filter, unsigned sources,
 	       int64_t every_ns, void (*sample)(void *owner, int64_t ns, uint64_t bytes), void *owner);
 
 #endif

@@ -153,7 +153,7 @@ static int measure_heap(struct limits *limits, struct trace *trace)
 
 		if (!process || !filter_process(limits->filter, process))
 			continue;
-		error = heap_curve(trace, process, limits->filter, true, 0, note_peak, &peak);
+		error = heap_curve(trace, process, limits->filter, HEAP_PYTHON, 0, note_peak, &peak);
 		if (peak.any)
 			note_process(limits, LIMIT_ALLOC, process, peak.bytes);
 	}

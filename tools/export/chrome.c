@@ -7,7 +7,7 @@
  *   counters                      C
  *   exceptions, marks, lost events, fork, exec, exit, pause      i
  *   names of processes and threads                               M
- *   bytes of Python's heap, where memory was recorded            C, at most one each 100 us
+ *   bytes of the heap by allocator, where they were recorded     C, at most one each 100 us
  *
  * Threads are written one after the other; viewers sort by time. Text is escaped by output_json(), so the file is
  * strict JSON for any names.
@@ -51,8 +51,9 @@ struct chrome {
 	const char *place; /* in begin: ,"pid":1,"tid":2,"ts": */
 	struct digits_near near;
 	int64_t now_ns;
-	bool any;    /* the next event needs a comma before it */
-	bool memory; /* the process has memory events */
+	bool any;	  /* the next event needs a comma before it */
+	bool memory;	  /* the process has memory events */
+	const char *heap; /* the counter that is written */
 	struct spans spans;
 	struct arguments arguments; /* of the thread's next span or mark */
 };
@@ -381,7 +382,24 @@ static void put_bytes_at(struct chrome *chrome, int64_t ns, const char *name, ui
 
 static void sample_heap(void *owner, int64_t ns, uint64_t bytes)
 {
-	put_bytes_at(owner, ns, "Python heap", bytes);
+	struct chrome *chrome = owner;
+
+	put_bytes_at(chrome, ns, chrome->heap, bytes);
+}
+
+/* A counter for each of the allocators that were recorded. */
+static int put_heaps(struct chrome *chrome, const struct call_walk *walk)
+{
+	static const char *const names[BLOCK_SOURCES] = HEAP_NAMES;
+	unsigned count = trace_process_records(walk->process, "malloc") ? BLOCK_SOURCES : 1;
+	int error = 0;
+
+	for (unsigned i = 0; !error && i < count; i++) {
+		chrome->heap = names[i];
+		error =
+		    heap_curve(walk->trace, walk->process, walk->filter, 1u << i, HEAP_SAMPLE_NS, sample_heap, chrome);
+	}
+	return error;
 }
 
 static void sample_resident(void *owner, const struct rss_point *point)
@@ -439,7 +457,7 @@ static int chrome_process_end(void *owner, struct call_walk *walk)
 	rss_curve(walk->trace, walk->process, walk->filter, sample_resident, chrome);
 	if (!chrome->memory)
 		return 0;
-	return heap_curve(walk->trace, walk->process, walk->filter, false, HEAP_SAMPLE_NS, sample_heap, chrome);
+	return put_heaps(chrome, walk);
 }
 
 int export_chrome(const struct export *export, struct output *output, struct progress *progress)

@@ -9,7 +9,7 @@
  *                                  or task; those that overlap have a track each, which viewers show as one
  *   counters                       a counter track of the process for each
  *   exceptions, marks, lost events, fork, exec, exit, pause        instants on the thread's track
- *   bytes of Python's heap         a counter track of the process, at most one value each 100 us
+ *   bytes of the heap              a counter track of the process by allocator, at most one value each 100 us
  *   lost events                    a counter track of the thread, their sum
  *   a fork                         a flow from its instant to the first instant of the child
  *
@@ -117,6 +117,7 @@ struct perfetto {
 	struct numbers tasks;	  /* tasks of the thread that have a track */
 	uint64_t lost;		  /* events of the thread, so far */
 	bool memory;		  /* the process has memory events */
+	uint64_t heap_track;	  /* of the counter that is written; 0: that of the sequence */
 	struct spans spans;
 	int64_t last_ns;	    /* end of the thread of the process that ended last */
 	struct u64_map tracks;	    /* uuids of spans' and counters' tracks that the process has */
@@ -743,27 +744,45 @@ static void sample_heap(void *owner, int64_t ns, uint64_t bytes)
 	uint8_t event[EVENT_MAX_BYTES], *at = event;
 
 	at = protobuf_put_number(at, EVENT_TYPE, TYPE_COUNTER);
+	if (perfetto->heap_track)
+		at = protobuf_put_number(at, EVENT_TRACK, perfetto->heap_track);
 	at = protobuf_put_number(at, EVENT_COUNTER_VALUE, bytes);
 	perfetto_put_event(&perfetto->writer, &perfetto->heap, perfetto->trace->start_ns + ns, event,
 			   (size_t)(at - event));
 }
 
+/* A counter for each of the allocators that were recorded. */
+static int put_heaps(struct perfetto *perfetto, const struct call_walk *walk)
+{
+	static const char *const heap_names[BLOCK_SOURCES] = HEAP_NAMES;
+	uint32_t number = walk->process->number;
+	unsigned count = trace_process_records(walk->process, "malloc") ? BLOCK_SOURCES : 1;
+	int error = 0;
+
+	for (unsigned i = 0; !error && i < count; i++) {
+		uint64_t track = perfetto_uuid(&perfetto->writer, KIND_HEAP, number);
+
+		if (i) /* no counter of the program's has such a number */
+			track = perfetto_uuid_hashed(&perfetto->writer, ((uint64_t)number + 1) << 24, UINT64_MAX - i);
+		perfetto->heap_track = i ? track : 0;
+		error = perfetto_describe_child(&perfetto->writer, perfetto->heap.id, track,
+						perfetto_uuid(&perfetto->writer, KIND_PROCESS, number), heap_names[i],
+						UNIT_BYTES);
+		if (!error)
+			error = heap_curve(walk->trace, walk->process, walk->filter, 1u << i, HEAP_SAMPLE_NS,
+					   sample_heap, perfetto);
+	}
+	return error;
+}
+
 static int perfetto_process_end(void *owner, struct call_walk *walk)
 {
 	struct perfetto *perfetto = owner;
-	uint32_t number = walk->process->number;
 	int error = end_open_spans(perfetto);
 
 	free_names(perfetto);
 	forget_spans(perfetto);
-	if (error || !perfetto->memory)
-		return error;
-	error = perfetto_describe_child(
-	    &perfetto->writer, perfetto->heap.id, perfetto_uuid(&perfetto->writer, KIND_HEAP, number),
-	    perfetto_uuid(&perfetto->writer, KIND_PROCESS, number), "Python heap", UNIT_BYTES);
-	if (error)
-		return error;
-	return heap_curve(walk->trace, walk->process, walk->filter, false, HEAP_SAMPLE_NS, sample_heap, perfetto);
+	return error || !perfetto->memory ? error : put_heaps(perfetto, walk);
 }
 
 int export_perfetto(const struct export *export, struct output *output, struct progress *progress)

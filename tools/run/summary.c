@@ -189,7 +189,8 @@ static int put_memory(struct summary *summary)
 
 		if (!trace->processes[i])
 			continue;
-		error = heap_curve(summary->trace, trace->processes[i], &summary->filter, true, 0, note_bytes, &peak);
+		error = heap_curve(summary->trace, trace->processes[i], &summary->filter, HEAP_PYTHON, 0, note_bytes,
+				   &peak);
 		largest = !largest || peak > most ? trace->processes[i] : largest;
 		most = peak > most ? peak : most;
 	}
