@@ -26,7 +26,7 @@ static uint32_t log2_fraction(uint64_t m)
 		unsigned __int128 square = (unsigned __int128)m * m; /* in [2^126, 2^128) */
 		bool two = square >> 127;
 
-		bits = bits << 1 | two;
+		bits = bits * 2 + two;
 		m = (uint64_t)(square >> (two ? 64 : 63));
 	}
 	return bits;
