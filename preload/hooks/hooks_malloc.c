@@ -6,6 +6,7 @@
 #include "base/own_stack.h"
 #include "definitions/native.h"
 #include "hooks/hooks.h"
+#include "life/memory_stack.h"
 #include "ring/process.h"
 #include "ring/room.h"
 
@@ -16,7 +17,7 @@ struct native_event {
 	uintptr_t block;
 	size_t size;
 	uintptr_t old;
-	bool file, native_stack;
+	bool file, native_stack, signal_stack;
 };
 
 void hooks_malloc_set(void)
@@ -24,7 +25,9 @@ void hooks_malloc_set(void)
 	if (config.events & EVENT_MALLOC && config.memory_interval)
 		hooks_malloc_way = HOOKS_MALLOC_SAMPLED;
 	else if (config.events & EVENT_MALLOC)
-		hooks_malloc_way = config.native_stacks ? HOOKS_MALLOC_NATIVE_STACK : HOOKS_MALLOC_ON;
+		hooks_malloc_way = config.native_stacks	   ? HOOKS_MALLOC_NATIVE_STACK
+				   : memory_stack_wanted() ? HOOKS_MALLOC_STACK
+							   : HOOKS_MALLOC_ON;
 }
 
 static void put_allocation(struct writer *writer, const struct native_event *event)
@@ -48,11 +51,31 @@ static void put_mapping(struct writer *writer, const struct native_event *event)
 	writer_put_words(writer, wire_extended(event->kind, 2, event->file), extra);
 }
 
+/*
+ * Writes the Python stack before an allocation, by loads alone: what allocates may hold any lock, and the thread may be
+ * without the GIL. A signal handler that allocates meanwhile loses its event. One that runs on a stack of its own has
+ * the stack of the thread's last allocation, because it may have interrupted the interpreter anywhere. Returns the
+ * writer; NULL: the event is lost, and counted.
+ */
+static struct writer *write_stack(struct writer *writer, unsigned kind)
+{
+	bool written;
+
+	if (!memory_stack_known || kind == WIRE_FREE || kind == WIRE_MUNMAP || kind == WIRE_REALLOC_BEGIN)
+		return writer;
+	writer_enter();
+	written = memory_stack_write(kind, false);
+	writer_leave();
+	return written ? writer_reserve(kind) : NULL;
+}
+
 static void record_event(void *argument)
 {
 	const struct native_event *event = argument;
 	struct writer *writer = writer_reserve(event->kind);
 
+	if (writer && !event->signal_stack)
+		writer = write_stack(writer, event->kind);
 	writer_enter();
 	if (thread_self.lost_block == WRITER_LOST_MALLOC) /* of this event, which is never retracted */
 		thread_self.lost_block = NULL;
@@ -77,7 +100,7 @@ static void lose_event(const struct writer *writer, unsigned kind)
 		atomic_fetch_add_explicit(&lost[kind], 1, memory_order_relaxed);
 }
 
-/* Off the fast path: a large block, a full ring, a realloc, a pause, another thread or image, a native stack. */
+/* Off the fast path: a large block, a full ring, a realloc, a pause, another thread or image, a stack. */
 static void record(struct native_event *event)
 {
 	const struct writer *writer = thread_self.writer;
@@ -89,8 +112,9 @@ static void record(struct native_event *event)
 	if (event->size > WIRE_SIZE_MAX)
 		event->size = WIRE_SIZE_MAX;
 	/* A small stack for signal handlers has no room for an unwinder. */
+	event->signal_stack = own_stack_is_wanted();
 	event->native_stack = config.native_stacks && event->kind != WIRE_FREE && event->kind != WIRE_MUNMAP &&
-			      !own_stack_is_wanted() && !thread_self.no_native_stack;
+			      !event->signal_stack && !thread_self.no_native_stack;
 	own_stack_call(record_event, event);
 	if (atomic_load_explicit(&process->status, memory_order_relaxed) == PROCESS_OFF)
 		hooks_malloc_way = HOOKS_MALLOC_OFF;

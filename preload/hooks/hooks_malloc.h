@@ -21,6 +21,7 @@ enum hooks_malloc_way {
 	HOOKS_MALLOC_ON = 1,
 	HOOKS_MALLOC_NATIVE_STACK = 2, /* each allocation with its native stack */
 	HOOKS_MALLOC_SAMPLED = 3,      /* EVPROF_MEMORY_INTERVAL */
+	HOOKS_MALLOC_STACK = 4,	       /* each allocation with its Python stack (life/memory_stack.h) */
 };
 
 extern enum hooks_malloc_way hooks_malloc_way;

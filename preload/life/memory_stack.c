@@ -83,12 +83,18 @@ static inline uint32_t forgotten_ids(void)
 	       atomic_load_explicit(&process->ids_forgotten, memory_order_relaxed);
 }
 
-/* The calling thread's state, or NULL. Until 3.11 the current state is that of whatever thread has the GIL. */
+/*
+ * The calling thread's state, or NULL. Until 3.11 the current state is that of whatever thread has the GIL. While
+ * Python ends, it frees the states of threads that wait for the GIL and go on running native code.
+ */
 static inline const void *own_state(bool attached)
 {
 	const void *current = attached || python.monitoring ? python.current_thread_state() : NULL;
+	const void *own = current ? current : python.PyGILState_GetThisThreadState();
 
-	return current ? current : python.PyGILState_GetThisThreadState();
+	if (current || !own || own == python.current_thread_state() || python.Py_IsInitialized())
+		return own;
+	return NULL;
 }
 
 /* --- comparing --- */

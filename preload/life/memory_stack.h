@@ -24,7 +24,8 @@ void memory_stack_begin(void);
 
 /*
  * Writes what has changed in the stack of the calling thread, before an event of this kind, an allocation. False: there
- * is no room, and the event is lost and counted. Only if memory_stack_known. Not for signal handlers.
+ * is no room, and the event is lost and counted. Only if memory_stack_known. A signal handler must not call it while it
+ * runs (thread_self.writing, thread_self.nesting).
  *
  * attached: the thread has the GIL, or is attached where there is none, and may allocate Python's objects here.
  * Otherwise Python is not called, as it may hold a lock of its own (tracemalloc in the raw domain); what cannot be

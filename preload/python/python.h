@@ -83,6 +83,7 @@ struct python_method {
  */
 #define PYTHON_SYMBOLS(X)                                                                                              \
 	X(const char *, Py_GetVersion, (void))                                                                         \
+	X(int, Py_IsInitialized, (void))                                                                               \
 	X(void, PyEval_SetProfile, (python_profile profile, struct object * self))                                     \
 	X(struct object *, PyEval_GetFrame, (void))                                                                    \
 	X(struct thread_state *, PyGILState_GetThisThreadState, (void))                                                \

@@ -248,6 +248,25 @@ SCENARIO(malloc, not_asked_for, SUPPORTED)
 		cr_assert(strcmp(events[i].domain, "malloc") != 0 && strcmp(events[i].kind, "mmap") != 0);
 }
 
+/* Each native block is at the line that allocated it: in threads, with the GIL and without, below a callback. */
+SCENARIO(malloc, lines, SUPPORTED)
+{
+	struct outcome *outcome, *read, *judged;
+	char *own, *json;
+
+	needs_own_malloc();
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .how = JOB_RUN, .options = {"--memory"},
+		      .args = {"@native_lines.py", compile("native_keep.c", "native_keep.so")});
+	read = tool("memory", "--json", "--by", "line", outcome->trace);
+	own = text("%s/own", outcome->directory);
+	json = text("%s/memory.json", outcome->directory);
+	file_write(own, outcome->out, outcome->out_bytes);
+	file_write(json, read->out, read->out_bytes);
+	judged = run(.python = python_any(), .how = JOB_BARE, .args = {"@judge_native_lines.py", own, json});
+	expect(judged, judged->status == 0 && !strcmp(judged->out, "13 lines\n"), "each line has its blocks");
+}
+
 /* evprof run --memory, and arrays of numpy: what Python's domains do not see. */
 SCENARIO(malloc, arrays, SUPPORTED)
 {
