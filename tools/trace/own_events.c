@@ -199,6 +199,7 @@ static void merge(struct trace_own_events *own, const struct trace_events *event
 
 int trace_own_events_merge(struct trace_stream *stream, struct trace_events *events, uint64_t until)
 {
+	static const uint64_t none[1]; /* readers count on from where the extra words are */
 	struct trace_own_events *own = stream->own;
 	uint64_t first;
 
@@ -214,7 +215,7 @@ int trace_own_events_merge(struct trace_stream *stream, struct trace_events *eve
 		return own->merged.error;
 	events->heads = own->merged.heads;
 	events->ticks = own->merged.ticks;
-	events->extras = own->merged.extras;
+	events->extras = own->merged.extras ? own->merged.extras : none;
 	events->count = own->merged.count;
 	events->extra_count = own->merged.extra_count;
 	events->first_ticks = first;
