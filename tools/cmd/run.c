@@ -47,7 +47,7 @@ static const char help_text[] =
     "                          (default: $EVPROF_OUTPUT or " OUTPUT_DEFAULT ")\n"
     "      --events LIST       of call, c_call, exception, mem (all of these), line, cpu, malloc\n"
     "      --memory            what a memory hunt needs: --events mem,malloc, with the allocations of native code\n"
-    "      --memory=sampled        the same, and only one allocation each 512 KiB, nearly free\n"
+    "      --memory=sampled        the same, and only one allocation each 512 KiB, for production\n"
     "      --memory-interval SIZE  sample allocations, one each SIZE bytes on average: 64K, 512K, 2M\n"
     "      --sample[=RATE]     sample stacks RATE times a second (default: 100), nearly free\n"
     "      --include LIST, --exclude LIST, --exclude-syspath\n"
