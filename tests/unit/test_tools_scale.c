@@ -105,16 +105,17 @@ static void expect_linear(const struct reader *reader, const char *few, const ch
 
 static void expect_readers_linear(char *few, char *many)
 {
-	static const struct reader readers[] = {{"info", cmd_info, "TRACE"},
-						{"report", cmd_report, "TRACE"},
-						{"report", cmd_report, "--by process TRACE"},
-						{"report", cmd_report, "--format json TRACE"},
-						{"dump", cmd_dump, "TRACE"},
-						{"diff", cmd_diff, "TRACE OTHER"},
-						{"check", cmd_check, "--max-time TOTAL=1000 TRACE"},
-						/* The processes do not say that they record memory. */
-						{"check", cmd_check, "--max-alloc 1000M TRACE", .status = 2},
-						{"export", cmd_export, "-f folded --weight peak -o /dev/null TRACE"}};
+	static const struct reader readers[] = {
+	    {"info", cmd_info, "TRACE", 0},
+	    {"report", cmd_report, "TRACE", 0},
+	    {"report", cmd_report, "--by process TRACE", 0},
+	    {"report", cmd_report, "--format json TRACE", 0},
+	    {"dump", cmd_dump, "TRACE", 0},
+	    {"diff", cmd_diff, "TRACE OTHER", 0},
+	    {"check", cmd_check, "--max-time TOTAL=1000 TRACE", 0},
+	    /* The processes do not say that they record memory. */
+	    {"check", cmd_check, "--max-alloc 1000M TRACE", 2},
+	    {"export", cmd_export, "-f folded --weight peak -o /dev/null TRACE", 0}};
 
 	for (size_t i = 0; i < sizeof(readers) / sizeof(*readers); i++)
 		expect_linear(&readers[i], few, many);
