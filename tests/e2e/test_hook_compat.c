@@ -155,8 +155,10 @@ TOOL(tracemalloc_between, 500)
  * Nothing that evprof keeps is the program's: the total is that of a bare run, to the byte, whatever start-up has
  * left. From 3.11 on Python itself keeps something at each code object for whoever listens, so the bare run has a hook
  * of its own, which does nothing; the frames of the running functions, which evprof looks at from 3.12 on, may be more.
+ * One bare run in some ten on 3.11 has 1,200 bytes more than the others, so there are more turns where two differ.
  */
 #define FRAMES_BYTES 4000
+#define TURNS_MOST 4
 
 static long traced_bytes(const struct outcome *outcome)
 {
@@ -175,13 +177,18 @@ SCENARIO(hook_compat, tracemalloc_totals, SUPPORTED)
 	long more = python->minor >= 12 ? FRAMES_BYTES : 0;
 
 	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
-		struct outcome *bare =
-		    run(.python = python, .how = JOB_BARE, .args = {"@hook_compat.py", "tracemalloc_totals"},
-			.env = {starts[i], listen, seed});
-		struct outcome *outcome = run(.python = python, .args = {"@hook_compat.py", "tracemalloc_totals"},
-					      .env = {starts[i], "LISTEN=", seed});
-		long expected = traced_bytes(bare), total = traced_bytes(outcome);
+		struct outcome *outcome;
+		long expected, total;
+		unsigned turns = 0;
 
+		do {
+			expected = traced_bytes(run(.python = python, .how = JOB_BARE,
+						    .args = {"@hook_compat.py", "tracemalloc_totals"},
+						    .env = {starts[i], listen, seed}));
+			outcome = run(.python = python, .args = {"@hook_compat.py", "tracemalloc_totals"},
+				      .env = {starts[i], "LISTEN=", seed});
+			total = traced_bytes(outcome);
+		} while (labs(total - expected) > more && ++turns < TURNS_MOST);
 		expect(outcome, labs(total - expected) <= more, "%ld bytes are traced, not %ld, with %s", total,
 		       expected, starts[i]);
 		json_decref(expect_trace(outcome, 1));
