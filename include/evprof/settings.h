@@ -61,6 +61,12 @@ static inline unsigned setting_event(const char *text, size_t length)
 	return 0;
 }
 
+/* The verb of evprof that shows a trace of these events. */
+static inline const char *setting_verb(unsigned events)
+{
+	return events & EVENT_MEM && !(events & (EVENT_CALL | EVENT_C_CALL | EVENT_SAMPLE)) ? "memory" : "report";
+}
+
 static inline const char *setting_events(const char *value, unsigned *events)
 {
 	unsigned all = 0;

@@ -91,10 +91,10 @@ static void print_summary(uint32_t state)
 	} else {
 		if (running)
 			snprintf(still, sizeof(still), " (%u still running; complete when they end)", running);
-		log_line(LOG_ERROR, "%llu events of %u process%s, %llu lost, in %s%s; show it with: evprof report %s",
+		log_line(LOG_ERROR, "%llu events of %u process%s, %llu lost, in %s%s; show it with: evprof %s %s",
 			 (unsigned long long)atomic_load(&header->summary_events), processes,
 			 processes == 1 ? "" : "es", (unsigned long long)atomic_load(&header->summary_lost), path,
-			 still, path);
+			 still, setting_verb(config.events), path);
 		if (unsampled)
 			log_line(LOG_WARNING, "the sampler of %u process%s was killed; later samples are missing",
 				 unsampled, unsampled == 1 ? "" : "es");

@@ -271,7 +271,7 @@ SCENARIO(malloc, lines, SUPPORTED)
 SCENARIO(malloc, arrays, SUPPORTED)
 {
 	struct outcome *outcome;
-	const char *numpy;
+	const char *numpy, *summary;
 
 	needs_own_malloc();
 	numpy = package_variable(python, "numpy");
@@ -281,4 +281,8 @@ SCENARIO(malloc, arrays, SUPPORTED)
 	expect(outcome, outcome->status == 0, "it ends well");
 	for (unsigned i = 0; i < 3; i++)
 		expect(outcome, events_of_size(outcome, (5000000 + i) * 8, NULL) == 1, "array %u is there", i);
+	expect(outcome, strstr(outcome->err, "; show it with: evprof memory "), "the verb is the one for memory");
+	summary = strstr(outcome->err, "evprof:   memory ");
+	expect(outcome, summary && atof(summary + strlen("evprof:   memory ")) > 115 && strstr(summary, "native code"),
+	       "the summary has the three arrays");
 }

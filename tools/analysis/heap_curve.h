@@ -26,6 +26,7 @@
 		[BLOCK_PYTHON] = "Python heap", [BLOCK_MALLOC] = "native heap", [BLOCK_MAPPED] = "mapped memory"       \
 	}
 #define HEAP_PYTHON (1u << BLOCK_PYTHON)
+#define HEAP_ALL ((1u << BLOCK_SOURCES) - 1)
 
 int heap_curve(struct trace *trace, const struct trace_process *process, const struct filter *filter, unsigned sources,
 	       int64_t every_ns, void (*sample)(void *owner, int64_t ns, uint64_t bytes), void *owner);

@@ -205,13 +205,16 @@ static void print_trace_summary(const json_t *summary, const char *path)
 	long long processes = number_in(summary, "processes");
 	long long running = number_in(summary, "running"), unsampled = number_in(summary, "unsampled");
 	static char text[SHOWN_PATH_BYTES];
-	const char *shown = shown_path(path, text);
+	const char *shown = shown_path(path, text), *value = getenv(ENV_EVENTS);
+	unsigned events = 0;
 
 	fprintf(stderr, "evprof: %lld events of %lld process%s, %lld lost, in %s; ", number_in(summary, "events"),
 		processes, processes == 1 ? "" : "es", number_in(summary, "lost"), shown);
 	if (running > 0)
 		fprintf(stderr, "%lld still run%s and the trace grows; ", running, running == 1 ? "s" : "");
-	fprintf(stderr, "show it with: evprof report %s\n", shown);
+	if (value)
+		setting_events(value, &events);
+	fprintf(stderr, "show it with: evprof %s %s\n", setting_verb(events), shown);
 	if (unsampled > 0)
 		output_message("evprof: the sampler of %lld process%s was killed; later samples are missing", unsampled,
 			       unsampled == 1 ? "" : "es");

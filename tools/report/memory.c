@@ -157,7 +157,7 @@ static void put_resident(const struct report_memory *report, const struct reside
 	output_char(output, '\n');
 }
 
-/* How much of the memory that is not of files is in use. */
+/* How much of the memory that is not of files is in use: no share where the program has not touched all that it has. */
 static void put_fragmentation(const struct report_memory *report, const struct resident *resident)
 {
 	if (!resident->known || !resident->anonymous)
@@ -168,8 +168,11 @@ static void put_fragmentation(const struct report_memory *report, const struct r
 	put_bytes(report->output, resident->bytes, 0);
 	output_string(report->output, " resident, ");
 	put_bytes(report->output, resident->anonymous, 0);
-	output_format(report->output, " of them anonymous: %.0f %%\n",
-		      100.0 * (double)resident->in_use / (double)resident->anonymous);
+	output_string(report->output, " of them anonymous");
+	if (resident->in_use <= resident->anonymous)
+		output_format(report->output, ": %.0f %%",
+			      100.0 * (double)resident->in_use / (double)resident->anonymous);
+	output_char(report->output, '\n');
 }
 
 static void put_all_resident(const struct report_memory *report, const struct memory *memory)

@@ -178,6 +178,7 @@ static int put_memory(struct summary *summary)
 {
 	const struct trace *trace = summary->trace;
 	const struct trace_process *largest = NULL;
+	bool native = trace_records(trace, "malloc");
 	uint64_t most = 0;
 	char text[TERMINAL_NUMBER_BYTES];
 	int error = 0;
@@ -189,13 +190,16 @@ static int put_memory(struct summary *summary)
 
 		if (!trace->processes[i])
 			continue;
-		error = heap_curve(summary->trace, trace->processes[i], &summary->filter, HEAP_PYTHON, 0, note_bytes,
-				   &peak);
+		error = heap_curve(summary->trace, trace->processes[i], &summary->filter,
+				   native ? HEAP_ALL : HEAP_PYTHON, 0, note_bytes, &peak);
 		largest = !largest || peak > most ? trace->processes[i] : largest;
 		most = peak > most ? peak : most;
 	}
 	put_label(summary, "memory");
-	output_format(summary->output, "%s at the peak, in Python's allocators", terminal_bytes(most, text));
+	output_format(summary->output, "%s at the peak, %s", terminal_bytes(most, text),
+		      native ? "with what native code allocates" : "in Python's allocators");
+	if (trace_memory_interval(trace))
+		output_string(summary->output, " (estimated)");
 	if (largest && trace->process_count > 1)
 		output_format(summary->output, " (process %lld)", (long long)largest->pid);
 	output_char(summary->output, '\n');
