@@ -43,9 +43,9 @@ SCENARIO(memory_limits, no_memory_left, SUPPORTED)
 	json_decref(expect_trace(outcome, 1));
 	events = trace_dump(outcome->trace, &count);
 	for (size_t i = 0; i < count; i++) {
-		failed += !events[i].address && events[i].size >= 10000019 && events[i].size < 10000033;
+		failed += !events[i].address && events[i].size >= 10000019 && events[i].size < 10000060;
 		late += !events[i].address && events[i].size == 900000011 && !strcmp(events[i].domain, "malloc");
-		made += events[i].address && events[i].size >= 10000019 && events[i].size < 10000033;
+		made += events[i].address && events[i].size >= 10000019 && events[i].size < 10000060;
 	}
 	expect(outcome, failed == 1 && late == 5, "%zu and %zu failures", failed, late);
 	process = memory_process(outcome, "function");
