@@ -72,7 +72,7 @@ static int put_back(struct blocks *blocks, uint32_t thread)
 {
 	struct block_move move;
 
-	if (thread >= blocks->move_count || !blocks->moves[thread].address)
+	if (!blocks->moves || thread >= blocks->move_count || !blocks->moves[thread].address)
 		return 0;
 	move = blocks->moves[thread];
 	blocks->moves[thread] = (struct block_move){0};

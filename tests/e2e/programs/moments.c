@@ -75,7 +75,7 @@ static void destroy_first(void *moment)
 static void *end_thread(void *unused)
 {
 	(void)unused;
-	__cxa_thread_atexit_impl(destroy_object, (void *)11, &kept);
+	__cxa_thread_atexit_impl(destroy_object, (void *)11, (void *)&kept);
 	pthread_setspecific(early, (void *)12);
 	pthread_setspecific(late, (void *)13); /* and 14, 15 */
 	make(10);
@@ -86,7 +86,7 @@ static void *end_thread(void *unused)
 static void *end_silent_thread(void *unused)
 {
 	(void)unused;
-	__cxa_thread_atexit_impl(destroy_object, (void *)16, &kept);
+	__cxa_thread_atexit_impl(destroy_object, (void *)16, (void *)&kept);
 	pthread_setspecific(early, (void *)17);
 	return NULL;
 }
@@ -127,7 +127,7 @@ void moments_process_ends(void)
 	ends = 1;
 	atexit(at_exit);
 	on_exit(on_exit_too, NULL);
-	__cxa_thread_atexit_impl(destroy_object, (void *)23, &kept);
+	__cxa_thread_atexit_impl(destroy_object, (void *)23, (void *)&kept);
 }
 
 static __attribute__((destructor)) void destroy_library(void)
@@ -140,9 +140,11 @@ static __attribute__((destructor)) void destroy_library(void)
 
 static void *crash(void *unused)
 {
+	int *volatile nothing = (int *)8;
+
 	(void)unused;
 	make(30);
-	*(volatile int *)8 = 1;
+	*nothing = 1;
 	return NULL;
 }
 
