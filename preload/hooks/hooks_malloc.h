@@ -77,6 +77,13 @@ static inline __attribute__((always_inline)) bool hooks_malloc_put(struct writer
 	return true;
 }
 
+/* Whether nothing stands before the event. A thread without a copy of its stack has not met Python. */
+static inline __attribute__((always_inline)) bool hooks_malloc_is_plain(unsigned kind)
+{
+	return likely(hooks_malloc_way == HOOKS_MALLOC_ON || kind == WIRE_FREE) ||
+	       (hooks_malloc_way == HOOKS_MALLOC_STACK && !thread_self.stack);
+}
+
 /*
  * Records a malloc, calloc or free. The margin of free words is for what this may have interrupted: an event whose room
  * was checked, and whose words are not taken yet.
@@ -87,8 +94,7 @@ static inline __attribute__((always_inline)) void hooks_malloc_record(unsigned k
 
 	if (hooks_malloc_way == HOOKS_MALLOC_SAMPLED && likely(!hooks_malloc_is_sampled_free(kind, block, size)))
 		return;
-	if (likely(size >> WIRE_SIZE_LOW_BITS == 0) &&
-	    likely(hooks_malloc_way == HOOKS_MALLOC_ON || kind == WIRE_FREE) &&
+	if (likely(size >> WIRE_SIZE_LOW_BITS == 0) && hooks_malloc_is_plain(kind) &&
 	    likely(writer->head + WRITER_SPARE_WORDS <= __atomic_load_n(&writer->limit, __ATOMIC_RELAXED)) &&
 	    likely(!thread_self.writing && writer_is_quiet(writer)) &&
 	    likely(hooks_malloc_put(writer, wire_memory_head(kind, WIRE_DOMAIN_NATIVE, size),
