@@ -121,7 +121,8 @@ uint32_t define_next(struct wire_definition *record, struct string strings[WIRE_
 	record->id = *last + 1;
 	if (define_locked(record, strings))
 		return 0;
-	return *last = record->id;
+	__atomic_store_n(last, record->id, __ATOMIC_RELAXED); /* definitions_mark() reads it without the lock */
+	return record->id;
 }
 
 int definitions_write(struct wire_definition *record, const char *const strings[WIRE_DEFINITION_STRINGS])

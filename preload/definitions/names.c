@@ -119,7 +119,7 @@ uint32_t definitions_mark(const char *name)
 	uint64_t key = key_of(NULL, name);
 	uint32_t id = find_name(key);
 
-	if (!id && process->next_mark >= WIRE_NAMES_MAX - 1) {
+	if (!id && __atomic_load_n(&process->next_mark, __ATOMIC_RELAXED) >= WIRE_NAMES_MAX - 1) {
 		name = WIRE_NAMES_OTHER;
 		key = key_of(NULL, name);
 		id = find_name(key);
