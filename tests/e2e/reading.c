@@ -168,7 +168,7 @@ void expect_closing_line(const struct outcome *outcome)
 	char *line = stderr_evprof_line(outcome, 0);
 	long long events = -1, processes = -1, lost = -1;
 	json_t *info = trace_info(outcome->trace);
-	long long in_trace = json_integer_value(json_object_get(info, "events"));
+	long long in_trace = json_integer_value(json_object_get(info, "events")), calls, memory;
 	bool growing;
 
 	expect(outcome, lines == 1, "evprof says one line, not %u", lines);
@@ -180,7 +180,10 @@ void expect_closing_line(const struct outcome *outcome)
 	       "the line says %lld processes, the trace holds %zu", processes,
 	       json_array_size(json_object_get(info, "processes")));
 	expect(outcome, lost == json_integer_value(json_object_get(info, "lost")), "the line says what was lost");
-	expect(outcome, strstr(line, "evprof report "), "the line names the command: %s", line);
+	calls = info_events(info, "call") + info_events(info, "c_call") + info_events(info, "sample");
+	memory = info_events(info, "malloc") + info_events(info, "native_malloc");
+	expect(outcome, strstr(line, memory && !calls ? "evprof memory " : "evprof report "),
+	       "the line names the command that shows what was recorded: %s", line);
 	json_decref(info);
 	free(line);
 }
