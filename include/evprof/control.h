@@ -95,6 +95,7 @@
 #define ENV_MEMORY_INTERVAL "EVPROF_MEMORY_INTERVAL"
 #define ENV_NATIVE "EVPROF_NATIVE"
 #define ENV_PROGRAM_ONLY "EVPROF_PROGRAM_ONLY"
+#define ENV_START "EVPROF_START"
 #define ENV_PAGER "EVPROF_PAGER" /* for the verbs that read */
 /*
  * Set by evprof for the programs that a profiled one starts: "<session>:<first>:<owner>:<socket>". first: pid of the

@@ -63,9 +63,12 @@ void evprof_span_end(uint64_t span);
 void evprof_counter(const char *name, double value);
 
 /*
- * Stop and start the recording of events in all threads of the process. The hooks stay set, so starting is immediate;
- * the call stack is correct again at the first event afterwards. Redundant calls are allowed. A span that ends while
- * recording is stopped has no end.
+ * Stop and start the recording of events in all threads of the process. While it is stopped no hook is set: the program
+ * runs as without evprof. The call stack is correct again at the first event afterwards. Redundant calls are allowed. A
+ * span that ends while recording is stopped has no end, and a block that is freed then stays alive in the trace.
+ *
+ * evprof_start() sets the hooks at once where the caller has the GIL, else Python's main thread does at its next
+ * instruction.
  *
  * In a process that has loaded the library after Python started, the first evprof_start() begins the recording. It
  * needs the GIL then.

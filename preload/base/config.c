@@ -19,10 +19,10 @@
 struct config config;
 
 static const char *const known_names[] = {
-    ENV_SWITCH,	  ENV_OUTPUT,	    ENV_SOCKET,		ENV_EVENTS,  ENV_RING_SIZE, ENV_ON_FULL,
-    ENV_CHILDREN, ENV_LOG,	    ENV_SESSION,	ENV_INCLUDE, ENV_EXCLUDE,   ENV_EXCLUDE_SYSPATH,
-    ENV_FORMAT,	  ENV_CALIBRATE,    ENV_SAMPLE_RATE,	ENV_NATIVE,  ENV_FALLBACK,  ENV_READER_LIBRARY,
-    ENV_PAGER,	  ENV_PROGRAM_ONLY, ENV_MEMORY_INTERVAL};
+    ENV_SWITCH,	  ENV_OUTPUT,	    ENV_SOCKET,		 ENV_EVENTS,  ENV_RING_SIZE, ENV_ON_FULL,
+    ENV_CHILDREN, ENV_LOG,	    ENV_SESSION,	 ENV_INCLUDE, ENV_EXCLUDE,   ENV_EXCLUDE_SYSPATH,
+    ENV_FORMAT,	  ENV_CALIBRATE,    ENV_SAMPLE_RATE,	 ENV_NATIVE,  ENV_FALLBACK,  ENV_READER_LIBRARY,
+    ENV_PAGER,	  ENV_PROGRAM_ONLY, ENV_MEMORY_INTERVAL, ENV_START};
 
 const char *const config_event_names[CONFIG_EVENTS] = SETTING_EVENT_NAMES;
 
@@ -213,7 +213,7 @@ static void complain_of_unknown_names(void)
 			    "EVPROF_EVENTS, EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH, EVPROF_RING_SIZE, "
 			    "EVPROF_ON_FULL, EVPROF_CHILDREN, EVPROF_CALIBRATE, EVPROF_NATIVE, EVPROF_SAMPLE_RATE, "
 			    "EVPROF_MEMORY_INTERVAL, "
-			    "EVPROF_FORMAT, EVPROF_PROGRAM_ONLY, EVPROF_FALLBACK and EVPROF_LOG",
+			    "EVPROF_FORMAT, EVPROF_PROGRAM_ONLY, EVPROF_START, EVPROF_FALLBACK and EVPROF_LOG",
 			    text_shown(name, shown));
 	}
 }
@@ -262,6 +262,7 @@ void config_read(bool complain)
 	config.enabled = config_switch(ENV_SWITCH, true, complain);
 	config.children = config_switch(ENV_CHILDREN, true, complain);
 	config.fallback = config_switch(ENV_FALLBACK, false, complain);
+	config.start = config_switch(ENV_START, true, complain);
 	config.calibrate = config_switch(ENV_CALIBRATE, false, complain);
 	config.native_stacks = config_switch(ENV_NATIVE, false, complain);
 	config.events = read_number(ENV_EVENTS, setting_events, EVENTS_DEFAULT, complain);

@@ -20,6 +20,7 @@ struct config {
 	bool fallback;		  /* EVPROF_FALLBACK: a private collector if none answers at EVPROF_SOCKET */
 	bool calibrate;		  /* EVPROF_CALIBRATE */
 	bool native_stacks;	  /* EVPROF_NATIVE, if possible (native.h) */
+	bool start;		  /* EVPROF_START: record from the start on */
 	bool program_only;	  /* EVPROF_PROGRAM_ONLY; implies EVENT_CALL */
 	bool malloc_unseen;	  /* EVENT_MALLOC, and the program's malloc() is not evprof's (interposed.h) */
 	unsigned events;	  /* EVPROF_EVENTS: enum setting_event */

@@ -14,6 +14,18 @@ static bool is_outermost(const void *code)
 	return code && code == thread_self.program;
 }
 
+/*
+ * last: the outermost code on the stack. The program's code has ended where it is not that one, which is seen only if
+ * recording was stopped meanwhile. Greenlets have stacks of their own.
+ */
+static void note_outermost(const void *last)
+{
+	if (likely(!thread_self.program) || thread_self.greenlets || last == thread_self.program)
+		return;
+	thread_self.program = NULL;
+	thread_self.outside = true;
+}
+
 /* As definitions_code(). Reads the names only of code that has no id yet. */
 static uint32_t frame_value(struct object *frame)
 {
@@ -31,23 +43,24 @@ static uint32_t frame_value(struct object *frame)
 	return value;
 }
 
-/* Takes the reference. */
-static struct object *next_frame(struct object *frame)
+/* Takes the reference. *last: the code of the frame, borrowed from it, where that is of interest. */
+static struct object *next_frame(struct object *frame, const void **last)
 {
 	struct object *code = thread_self.program ? python_code_of_frame(frame) : NULL;
 	struct object *caller = is_outermost(code) ? NULL : python_frame_caller(frame);
 
+	*last = code;
 	python.Py_DecRef(code);
 	python.Py_DecRef(frame);
 	return caller;
 }
 
-static struct object *top_frame(bool skip_top)
+static struct object *top_frame(bool skip_top, const void **last)
 {
 	struct object *frame = python.PyEval_GetFrame();
 
 	python.Py_IncRef(frame);
-	return frame && skip_top ? next_frame(frame) : frame;
+	return frame && skip_top ? next_frame(frame, last) : frame;
 }
 
 /* The interpreter's frame below, NULL at the end of what is recorded. */
@@ -67,6 +80,8 @@ static int frame_line(struct object *frame)
  */
 static bool find_stack(bool skip_top, uint32_t *ids, uint32_t most, uint32_t *count, bool *more)
 {
+	const void *last = NULL;
+
 	*count = 0;
 	*more = false;
 	if (!python.monitoring || !python_knows_frames())
@@ -75,6 +90,7 @@ static bool find_stack(bool skip_top, uint32_t *ids, uint32_t most, uint32_t *co
 		const void *code = python_frame_code(frame);
 		uint64_t value = code ? ids_find(&process->ids, code) : 0;
 
+		last = code ? code : last;
 		if (!code || skip_top) {
 			skip_top &= !code;
 			continue;
@@ -89,12 +105,14 @@ static bool find_stack(bool skip_top, uint32_t *ids, uint32_t most, uint32_t *co
 		}
 		ids[(*count)++] = DEFINITION_ID((uint32_t)value);
 	}
+	note_outermost(last);
 	return true;
 }
 
 uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t most, bool *more)
 {
 	bool skip_top = kind == WIRE_CALL || kind == WIRE_RESUME || kind == WIRE_THROW;
+	const void *last = NULL;
 	struct object *frame;
 	struct definitions_guard guard;
 	uint32_t count = 0;
@@ -107,7 +125,7 @@ uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t mo
 		return count;
 	}
 	count = 0;
-	for (frame = top_frame(skip_top); frame; frame = next_frame(frame)) {
+	for (frame = top_frame(skip_top, &last); frame; frame = next_frame(frame, &last)) {
 		uint32_t value = frame_value(frame);
 
 		nameless |= !value;
@@ -120,6 +138,8 @@ uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t mo
 		ids[count++] = DEFINITION_ID(value);
 	}
 	*more = frame || nameless;
+	if (!frame)
+		note_outermost(last);
 	python.Py_DecRef(frame);
 	definitions_leave(&guard);
 	return count;

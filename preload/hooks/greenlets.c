@@ -44,6 +44,8 @@ static void record_switch(const void *target, const void *origin)
 		writer_put_extra(writer, wire_head(WIRE_SWITCH, 0), (uintptr_t)target, (uintptr_t)origin);
 }
 
+static void take_off(struct object *program);
+
 /* The trace function. self: the program's trace function, or NULL. */
 static struct object *on_switch(struct object *self, struct object *arguments)
 {
@@ -54,6 +56,8 @@ static struct object *on_switch(struct object *self, struct object *arguments)
 	python.PyErr_Clear();
 	if (target)
 		record_switch(target, origin);
+	if (unlikely(process_is_stopped()))
+		take_off(self);
 	if (!self) {
 		python.Py_IncRef(python.none);
 		return python.none;
@@ -144,6 +148,23 @@ static struct object *find_module(void)
 		python.Py_DecRef(module);
 	}
 	return NULL;
+}
+
+/*
+ * Recording is stopped: the thread gets the program's trace function back. The caller has a reference to evprof's, and
+ * so to the program's.
+ */
+static void take_off(struct object *program)
+{
+	struct object *module = own_settrace ? find_module() : NULL, *arguments;
+
+	thread_self.nesting++;
+	arguments = module ? python.PyTuple_Pack(1, program ? program : python.none) : NULL;
+	if (arguments)
+		thread_self.greenlets = !python_succeeds(own_settrace(module, arguments));
+	python.Py_DecRef(arguments);
+	python.Py_DecRef(module);
+	thread_self.nesting--;
 }
 
 /* The definition of a module's function, borrowed from the module; NULL if it is not as expected. */

@@ -87,6 +87,9 @@ void hooks_monitoring_enable(bool on);
 /* Sets evprof's allocators over Python's where they are missing or were removed. GIL held. */
 void hooks_memory_set(void);
 
+/* Sets evprof's allocators again where they were taken off while recording was stopped. GIL held. */
+void hooks_memory_set_again(void);
+
 /*
  * Until 3.11, if memory is not recorded: notes blocks of the raw domain that may be new thread states, for
  * install_made_state(). GIL held.
@@ -134,6 +137,9 @@ bool install_in_thread(void);
  * records their names, and finds the modules that are imported already. GIL held.
  */
 void install_in_others(void);
+
+/* Recording goes on after a stop: sets the hooks that took themselves off meanwhile. GIL held. */
+void install_again(void);
 
 /*
  * Until 3.11: the calling thread has stored value under a thread-specific key. If value is the thread state with which

@@ -12,6 +12,7 @@
 #include "hooks/hooks.h"
 #include "life/life.h"
 #include "python/profiled_frame.h"
+#include "ring/process.h"
 #include "ring/writer.h"
 
 enum { TRACE_LINE = 2 }; /* pystate.h: PyTrace_LINE */
@@ -42,18 +43,27 @@ static bool is_hidden(struct object *frame)
 	return definitions_code(python_profiled_code(frame)) & DEFINITION_HIDDEN;
 }
 
+/* PyThreadState.c_tracefunc follows c_profilefunc in all versions that use this hook. */
+static python_profile *trace_field(struct thread_state *state)
+{
+	return (python_profile *)((char *)state + python.layout.state_profile) + 1;
+}
+
+/* Recording is stopped: takes the trace function of this thread off. */
+static void take_off(void)
+{
+	if (python.layout.state_profile)
+		*trace_field(python.current_thread_state()) = NULL;
+}
+
 static int trace(struct object *self, struct object *frame, int what, struct object *argument)
 {
 	(void)self, (void)argument;
 	if (what == TRACE_LINE && !(filter_hides && is_hidden(frame)))
 		hooks_line_record(python.PyFrame_GetLineNumber(frame));
+	if (unlikely(process_is_stopped()))
+		take_off();
 	return 0;
-}
-
-/* PyThreadState.c_tracefunc follows c_profilefunc in all versions that use this hook. */
-static python_profile *trace_field(struct thread_state *state)
-{
-	return (python_profile *)((char *)state + python.layout.state_profile) + 1;
 }
 
 static bool is_wanted(void)

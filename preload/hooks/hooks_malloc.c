@@ -116,7 +116,7 @@ static void record(struct native_event *event)
 	event->native_stack = config.native_stacks && event->kind != WIRE_FREE && event->kind != WIRE_MUNMAP &&
 			      !event->signal_stack && !thread_self.no_native_stack;
 	own_stack_call(record_event, event);
-	if (atomic_load_explicit(&process->status, memory_order_relaxed) == PROCESS_OFF)
+	if (atomic_load_explicit(&process->status, memory_order_relaxed) == PROCESS_OFF || process_is_stopped())
 		hooks_malloc_way = HOOKS_MALLOC_OFF;
 }
 

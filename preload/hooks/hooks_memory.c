@@ -18,6 +18,7 @@
 
 __thread struct bound_methods bound_methods __attribute__((tls_model("initial-exec")));
 
+static bool is_off[3];			 /* evprof's allocator was taken off, as recording is stopped */
 static struct python_allocator under[3]; /* by enum wire_domain, which equals Python's PyMemAllocatorDomain */
 
 /* sysmodule.c: Python's record of an audit hook. */
@@ -84,6 +85,8 @@ static void note_lost(unsigned kind, unsigned domain, uintptr_t block)
 	thread_self.lost_gap = thread_self.writer->gap;
 }
 
+static void take_off(void);
+
 static inline __attribute__((always_inline)) void record_slowly(unsigned kind, unsigned domain, uintptr_t block,
 								size_t size, uintptr_t old, bool native)
 {
@@ -94,6 +97,8 @@ static inline __attribute__((always_inline)) void record_slowly(unsigned kind, u
 	writer = writer_reserve(kind);
 	if (!writer) {
 		note_lost(kind, domain, block);
+		if (unlikely(process_is_stopped()) && domain != WIRE_DOMAIN_RAW)
+			take_off();
 		return;
 	}
 	before = writer_here(writer);
@@ -115,12 +120,14 @@ static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain,
 	record_slowly(kind, domain, block, size, old, false);
 }
 
-/* Writes the Python stack first. False: the allocation is lost. */
+/* Writes the Python stack first. False: the allocation is lost, or recording is stopped. */
 static inline bool write_stack(unsigned kind, unsigned domain, uintptr_t block)
 {
 	if (!memory_stack_known || likely(memory_stack_write(kind, domain != WIRE_DOMAIN_RAW)))
 		return true;
 	note_lost(kind, domain, block);
+	if (unlikely(process_is_stopped()) && domain != WIRE_DOMAIN_RAW)
+		take_off();
 	return false;
 }
 
@@ -474,11 +481,7 @@ static enum way configured_way(void)
 	return event_blocks_expected() ? WAY_HELD : WAY_PLAIN;
 }
 
-/*
- * Sets evprof's allocator over the present one. The context stays that of the allocator below, so that at no moment
- * one's function is called with the other's context.
- */
-static void set_domain(int domain)
+static struct python_allocator own_allocator(int domain)
 {
 	static const struct python_allocator ours[5][3] = {
 	    [WAY_PLAIN] = {FUNCTIONS(raw, raw), FUNCTIONS(mem, mem), FUNCTIONS(obj, obj)},
@@ -488,7 +491,17 @@ static void set_domain(int domain)
 			     FUNCTIONS(sampled_obj, sampled_obj)},
 	    [WAY_STACK] = {FUNCTIONS(stack_raw, raw), FUNCTIONS(stack_mem, mem), FUNCTIONS(stack_obj, obj)},
 	};
-	struct python_allocator allocator = ours[configured_way()][domain], present;
+
+	return ours[configured_way()][domain];
+}
+
+/*
+ * Sets evprof's allocator over the present one. The context stays that of the allocator below, so that at no moment
+ * one's function is called with the other's context.
+ */
+static void set_domain(int domain)
+{
+	struct python_allocator allocator = own_allocator(domain), present;
 
 	python.PyMem_GetAllocator(domain, &present);
 	if (present.malloc == allocator.malloc) /* left from an earlier run of this Python */
@@ -502,6 +515,32 @@ void hooks_memory_set(void)
 {
 	for (int domain = 0; domain < 3; domain++)
 		set_domain(domain);
+}
+
+/*
+ * Recording is stopped: Python gets its allocators back, where evprof's are on top. Where the program has set others
+ * over them (tracemalloc), these go on calling evprof's, which record nothing. GIL held.
+ */
+static void take_off(void)
+{
+	struct python_allocator present;
+
+	for (int domain = 0; domain < 3; domain++) {
+		python.PyMem_GetAllocator(domain, &present);
+		if (present.malloc != own_allocator(domain).malloc)
+			continue;
+		python.PyMem_SetAllocator(domain, &under[domain]);
+		is_off[domain] = true;
+	}
+}
+
+void hooks_memory_set_again(void)
+{
+	for (int domain = 0; domain < 3; domain++) {
+		if (is_off[domain])
+			set_domain(domain);
+		is_off[domain] = false;
+	}
 }
 
 bool hooks_memory_on_top(void)

@@ -18,6 +18,7 @@
 #include "hooks/monitoring.h"
 #include "hooks/program.h"
 #include "life/life.h"
+#include "ring/process.h"
 #include "ring/writer.h"
 
 static const void *missing;    /* sys.monitoring.MISSING */
@@ -52,6 +53,13 @@ static void put_code(struct writer *writer, uint32_t head, uint32_t value)
 	writer_put(writer, head);
 }
 
+/* Recording is stopped: switches the events of this interpreter off. */
+static void take_off(void)
+{
+	if (process_is_stopped())
+		hooks_monitoring_enable(false);
+}
+
 /* Returns the callback's result: DISABLE for a function that is not recorded. */
 static struct object *record_in_program(unsigned kind, struct object *code)
 {
@@ -61,6 +69,8 @@ static struct object *record_in_program(unsigned kind, struct object *code)
 	if (is_code(code) && definitions_hides_code(code))
 		return disable;
 	writer = writer_reserve(kind);
+	if (!writer)
+		take_off();
 	if (!writer || !is_code(code))
 		return python.none;
 	value = definitions_code(code);
@@ -138,8 +148,10 @@ static __attribute__((noinline)) struct object *record_function(unsigned kind, c
 	if (definitions_hides_function(method, callable))
 		return python.none;
 	writer = writer_reserve(kind);
-	if (!writer)
+	if (!writer) {
+		take_off();
 		return python.none;
+	}
 	value = definitions_function(method, callable);
 	if (value & DEFINITION_HIDDEN)
 		return python.none;
@@ -259,8 +271,10 @@ static void record_exception(struct object *exception)
 	if (writer->unwinding == exception && has_passed_a_frame(exception))
 		return;
 	writer = writer_reserve(WIRE_EXCEPTION);
-	if (!writer)
+	if (!writer) {
+		take_off();
 		return;
+	}
 	writer->unwinding = NULL;
 	id = definitions_type(python_type(exception));
 	if (id)

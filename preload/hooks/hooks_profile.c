@@ -13,6 +13,7 @@
 #include "hooks/program.h"
 #include "life/life.h"
 #include "python/profiled_frame.h"
+#include "ring/process.h"
 #include "ring/writer.h"
 
 /* pystate.h: PyTrace_* */
@@ -95,6 +96,29 @@ static unsigned kind_of(int what, struct object *frame, struct object *code, str
 				  : leave_kind(frame, code, python.inner_frames);
 }
 
+static int profile_chained(struct object *self, struct object *frame, int what, struct object *argument);
+static python_profile profile_function(void);
+
+static python_profile *profile_field(struct thread_state *state)
+{
+	return (python_profile *)((char *)state + python.layout.state_profile);
+}
+
+/* Recording is stopped: takes the hook of this thread off. Python's own marks follow after the event. */
+static void take_off(void)
+{
+	struct thread_state *state = python.current_thread_state();
+	python_profile *current = profile_field(state);
+
+	if (!process_is_stopped() || !python.layout.state_profile)
+		return;
+	if (*current == profile_chained)
+		*current = thread_self.chained;
+	else if (*current == profile_function())
+		*current = NULL;
+	thread_self.hooked_state = NULL;
+}
+
 static void record_code(int what, struct object *frame, struct object *argument, struct object *code)
 {
 	unsigned kind = kind_of(what, frame, code, argument);
@@ -106,8 +130,10 @@ static void record_code(int what, struct object *frame, struct object *argument,
 	if (definitions_hides_code(code))
 		return;
 	writer = writer_reserve(kind);
-	if (!writer)
+	if (!writer) {
+		take_off();
 		return;
+	}
 	value = definitions_code(code);
 	if (value & DEFINITION_HIDDEN)
 		return;
@@ -155,6 +181,7 @@ static void record_function(int what, struct object *function)
 	writer = writer_reserve(kind);
 	if (!writer) {
 		note_throw(what, function);
+		take_off();
 		return;
 	}
 	value = definitions_function(method, function);
@@ -414,11 +441,6 @@ static python_profile profile_function(void)
 	return FORM_OF(profile_frame);
 }
 
-static python_profile *profile_field(struct thread_state *state)
-{
-	return (python_profile *)((char *)state + python.layout.state_profile);
-}
-
 /*
  * Whether the program's profile function gets an event. With evprof's hook set, the interpreter reports the return of a
  * C function even if no profile function was set when it was called: of sys.setprofile() itself, first of all. The
@@ -431,8 +453,6 @@ static bool is_reported(int what)
 		return true;
 	return open_calls && open_calls--;
 }
-
-static int profile_chained(struct object *self, struct object *frame, int what, struct object *argument);
 
 /* Calls the program's profile function. It may raise, upon which Python removes it, or set another one. */
 static int call_program_profile(struct object *self, struct object *frame, int what, struct object *argument)

@@ -16,6 +16,7 @@
 #include "hooks/hooks.h"
 #include "hooks/hooks_malloc.h"
 #include "hooks/program.h"
+#include "hooks/switch.h"
 #include "life/life.h"
 #include "life/memory_stack.h"
 #include "ring/clock.h"
@@ -67,6 +68,8 @@ static void begin_once(void)
 	}
 	if (calls_possible)
 		hooks_memory_watch_states();
+	if (!config.start)
+		switch_stop();
 }
 
 static bool begin_recording(void)
@@ -103,6 +106,8 @@ bool install_in_thread(void)
 
 	if (!state || (thread_self.hooked_state == state && !thread_self.profile_checks) || thread_self.entered)
 		return false;
+	if (verified && process_is_stopped())
+		return false;
 	thread_self.entered = 1; /* setting a hook raises audit events, which come back here */
 	thread_self.nesting++;
 	if (begin_recording() && calls_possible && python_enter_interpreter()) {
@@ -122,6 +127,12 @@ bool install_in_thread(void)
 	return set;
 }
 
+/* Whether the program has set a profile function; that thread sets evprof's in front of it at its next event. */
+static bool is_taken(struct thread_state *state)
+{
+	return python.layout.state_profile && python_field(state, python.layout.state_profile);
+}
+
 /* Until 3.11 each thread has a profile function. From 3.12 on all have the events of their interpreter. */
 static void place_in_others(void)
 {
@@ -134,8 +145,19 @@ static void place_in_others(void)
 	     interpreter = python.PyInterpreterState_Next(interpreter))
 		for (struct thread_state *state = python.PyInterpreterState_ThreadHead(interpreter); state;
 		     state = python.PyThreadState_Next(state))
-			if (state != own && hooks_profile_place(state))
+			if (state != own && !is_taken(state) && hooks_profile_place(state))
 				hooks_line_set_new(state);
+}
+
+void install_again(void)
+{
+	if (config.events & EVENT_MEM) {
+		hooks_memory_set_again();
+		hooks_malloc_set();
+	}
+	thread_self.hooked_state = NULL;
+	install_in_thread();
+	place_in_others();
 }
 
 void install_in_others(void)

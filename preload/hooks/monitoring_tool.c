@@ -196,6 +196,24 @@ struct object *monitoring_of_interpreter(void)
 	return monitoring && monitoring != python.none ? monitoring : NULL;
 }
 
+static bool switched_off; /* the events of some interpreter */
+
+/* python_lock() is held. */
+static int switch_events(struct object *monitoring, bool on)
+{
+	struct object *events = python.PyObject_GetAttrString(monitoring, "events");
+	int tool = events ? monitoring_held_tool(monitoring) : -1, r = -EINVAL;
+
+	if (tool >= 0 && on && python.free_threaded)
+		process_expect_stacks();
+	if (tool >= 0)
+		r = set_events(monitoring, tool, on ? wanted_events(events) : 0);
+	switched_off |= !on;
+	python.Py_DecRef(events);
+	python.PyErr_Clear();
+	return r;
+}
+
 /* python_lock() is held. */
 static int set_hook(struct object *monitoring)
 {
@@ -203,7 +221,7 @@ static int set_hook(struct object *monitoring)
 	int r;
 
 	if (monitoring_held_tool(monitoring) >= 0)
-		return 0;
+		return switched_off ? switch_events(monitoring, true) : 0;
 	hook_compat_wrap_monitoring(monitoring);
 	r = set_in_interpreter(monitoring, -1);
 	if (r && said)
@@ -276,18 +294,13 @@ void hooks_monitoring_acquire_tool(void)
 void hooks_monitoring_enable(bool on)
 {
 	struct object *monitoring = monitoring_of_interpreter();
-	struct object *events = monitoring ? python.PyObject_GetAttrString(monitoring, "events") : NULL;
-	int tool;
 
+	thread_self.nesting++;
 	python_lock();
-	tool = events ? monitoring_held_tool(monitoring) : -1;
-	if (tool >= 0 && on && python.free_threaded)
-		process_expect_stacks();
-	if (tool >= 0)
-		set_events(monitoring, tool, on ? wanted_events(events) : 0);
+	if (monitoring)
+		switch_events(monitoring, on);
 	python_unlock();
-	python.Py_DecRef(events);
-	python.PyErr_Clear();
+	thread_self.nesting--;
 }
 
 static bool tool_has_calls(struct object *monitoring, int tool)

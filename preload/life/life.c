@@ -150,6 +150,7 @@ void life_forked(void)
 	thread_self.nesting = 0;
 	thread_self.writing = 0;
 	thread_self.lost_block = NULL;
+	thread_self.stopped = false;
 	own_stack_forked();
 	sampler_forget();
 }

@@ -85,6 +85,7 @@ static void clear_writer(struct writer *writer, struct ring_slot *slot, struct r
 	writer->stack_due = 0;
 	writer->held_end = 0;
 	writer->stack_cut = false;
+	writer->paused = 0;
 	writer->throwing = 0;
 	writer->unwinding = NULL;
 }
@@ -173,6 +174,31 @@ static void close_gap(struct writer *writer)
 	writer->resync = 1;
 	writer->knows_stack = 0;
 	thread_self.lost_block = NULL;
+}
+
+static void put_pause_at(struct writer *writer, uint64_t ticks, uint32_t stopped)
+{
+	if ((int64_t)(ticks - writer->last_ticks) > 0) {
+		writer_store(writer, writer->head, wire_word(wire_head(WIRE_TIME, 0), 0));
+		writer_store(writer, writer->head + 1, ticks);
+		writer->head += 2;
+		writer->last_ticks = ticks;
+	}
+	writer_store(writer, writer->head, wire_word(wire_extended(WIRE_PAUSE, 0, stopped), 0));
+	ring_publish(writer->slot, ++writer->head);
+}
+
+/* Recording was stopped and started again while this thread wrote nothing: what it did meanwhile has no time. */
+static void put_pause(struct writer *writer)
+{
+	if (!writer->paused)
+		return;
+	writer->paused = 0;
+	if (!thread_self.stopped)
+		put_pause_at(writer, atomic_load(&process->stopped_ticks), 1);
+	thread_self.stopped = false;
+	put_pause_at(writer, atomic_load(&process->started_ticks), 0);
+	writer->cpu_due = (uint32_t)writer->head;
 }
 
 static bool stack_is_due(const struct writer *writer)
@@ -335,11 +361,15 @@ static uint64_t next_look(const struct writer *writer, uint64_t room)
 	return room < most ? room : most;
 }
 
-/* Whether the stack was requested (process_expect_stacks()) since the last call of this function. */
+/* Whether something was requested (process_expect_stacks()) since the last call of this function. */
 static bool note_asked(struct writer *writer)
 {
-	if (!__atomic_exchange_n(&writer->asked, 0, __ATOMIC_SEQ_CST))
+	uint8_t asked = __atomic_exchange_n(&writer->asked, 0, __ATOMIC_SEQ_CST);
+
+	if (!asked)
 		return false;
+	if (asked & WRITER_ASKED_PAUSE)
+		writer->paused = 1;
 	writer->resync = (config.events & (EVENT_CALL | EVENT_C_CALL)) != 0;
 	writer->knows_stack = 0;
 	return true;
@@ -378,6 +408,12 @@ static void map_ahead(const struct writer *writer)
 		__atomic_load_n(&writer->words[(writer->head + REJOIN_EVERY_WORDS) & writer->mask], __ATOMIC_RELAXED);
 }
 
+/* Whether the event is one of a hook, and the program does not run (hooks/program.h). */
+static bool is_left_out(unsigned kind)
+{
+	return thread_self.outside && kind < WIRE_THREAD_START;
+}
+
 static struct writer *refill(struct writer *writer, unsigned kind)
 {
 	uint64_t room;
@@ -394,9 +430,12 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 	}
 	note_asked(writer);
 	close_gap(writer);
+	put_pause(writer);
 	if (writer->head >= writer->stack_due)
 		writer->knows_stack = 0;
 	put_stack(writer, kind);
+	if (is_left_out(kind)) /* the stack shows that the program has ended */
+		return NULL;
 	if (cpu_is_due(writer))
 		writer_put_time(writer, clock_now());
 	room = room_of(writer);
@@ -410,12 +449,6 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 	writer_set_room(writer, room, 0);
 	writer_take_chunk(writer);
 	return writer;
-}
-
-/* Whether the event is one of a hook, and the program does not run (hooks/program.h). */
-static bool is_left_out(unsigned kind)
-{
-	return thread_self.outside && kind < WIRE_THREAD_START;
 }
 
 static struct writer *find_or_begin(unsigned kind)

@@ -150,7 +150,9 @@ struct python_method {
 	X(void, PyMutex_Unlock, (struct python_mutex *))                                                               \
 	X(struct object *, _PyType_LookupRef, (struct object *, struct object *))                                      \
 	X(int, PyDict_GetItemStringRef, (struct object *, const char *, struct object **))                             \
-	X(void, PyEval_SetProfileAllThreads, (python_profile profile, struct object *))
+	X(void, PyEval_SetProfileAllThreads, (python_profile profile, struct object *))                                \
+	X(int, PyGILState_Ensure, (void))                                                                              \
+	X(void, PyGILState_Release, (int state))
 
 /* What some versions do. */
 enum python_trait {
@@ -169,6 +171,8 @@ enum python_trait {
 	PYTHON_SHARES_FROZEN_CODE = 1 << 7,
 	PYTHON_KNOWN_WITHOUT_GIL = 1 << 8, /* its free-threaded build can be recorded (3.13) */
 	PYTHON_UNWINDS_PAST = 1 << 9,	   /* the offset of an unwound instruction is that of its end (from 3.15 on) */
+	/* While Python ends, Py_AddPendingCall() without the GIL reads a thread state that is not there (3.8). */
+	PYTHON_PENDS_WITH_STATE = 1 << 10,
 };
 
 /* Offsets of the table in versions.c, in bytes; 0 where the field is not read in this version. */

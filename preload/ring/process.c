@@ -98,13 +98,23 @@ void process_look_again(void)
 		writer_set_room(&process->writers[i], 0, 0);
 }
 
-void process_expect_stacks(void)
+static void ask_all(uint8_t what)
 {
 	if (!process->header) /* the child of a fork, before its first event */
 		return;
 	for (uint32_t i = 0; i < atomic_load(&process->slots_used); i++)
-		__atomic_store_n(&process->writers[i].asked, 1, __ATOMIC_SEQ_CST);
+		__atomic_fetch_or(&process->writers[i].asked, what, __ATOMIC_SEQ_CST);
 	process_look_again();
+}
+
+void process_expect_stacks(void)
+{
+	ask_all(WRITER_ASKED_STACK);
+}
+
+void process_expect_pauses(void)
+{
+	ask_all(WRITER_ASKED_STACK | WRITER_ASKED_PAUSE);
 }
 
 void process_set_status(uint32_t status)

@@ -66,9 +66,11 @@ struct process {
 	struct watch watch; /* of the collector (rejoin.c) */
 	struct watch_listener listener;
 	_Atomic uint64_t rejoin_after_us; /* the time of the next check */
-	uint8_t *base;			  /* the shared memory ... */
-	uint64_t mapped_bytes;		  /* ... and its mapped size, which may be less than the file's */
-	struct ring_header *header;	  /* other processes can write it: code uses the copy in layout */
+	_Atomic uint64_t stopped_ticks;	  /* when recording was last stopped, and started again */
+	_Atomic uint64_t started_ticks;
+	uint8_t *base;		    /* the shared memory ... */
+	uint64_t mapped_bytes;	    /* ... and its mapped size, which may be less than the file's */
+	struct ring_header *header; /* other processes can write it: code uses the copy in layout */
 	struct ring_slot *slots;
 	struct ring_layout layout;
 	_Atomic uint32_t slots_used; /* as in the header, but without the slots of a sampler, which follow */
@@ -80,6 +82,12 @@ struct process {
 };
 
 extern struct process *process __attribute__((visibility("hidden"))); /* NULL until process_init() */
+
+/* Whether recording is stopped (hooks/switch.h). */
+static inline bool process_is_stopped(void)
+{
+	return process && atomic_load_explicit(&process->status, memory_order_relaxed) == PROCESS_STOPPED;
+}
 
 /* Creates the memory. Returns 0 or -errno. Called once, by the constructor, before any hook. */
 int process_init(void);
@@ -100,6 +108,12 @@ void process_look_again(void);
  * thread.
  */
 void process_expect_stacks(void);
+
+/*
+ * Makes each thread write, before its next event, that recording was stopped and started in between, and then its
+ * stack. Any thread.
+ */
+void process_expect_pauses(void);
 
 /* Sets a status in which nothing is recorded. All threads notice at their next event. */
 void process_set_status(uint32_t status);

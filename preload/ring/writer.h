@@ -74,16 +74,20 @@ struct writer {
 	uint64_t gap;	  /* events lost since the last one written */
 	uint8_t resync;	  /* the call stack must be written before the next call or return */
 	uint8_t throwing; /* a generator is being thrown into, see hooks_profile.c and hooks_monitoring.c */
-	uint8_t asked; /* another thread requests the stack, because the memory was exchanged (rejoin.c), for example */
+	uint8_t asked; /* by another thread: WRITER_ASKED_*, because the memory was exchanged (rejoin.c), for example */
 	uint8_t knows_stack;	 /* the trace has the stack of the thread's last allocation, see memory_stack.h */
 	uint32_t cpu_due;	 /* the low half of the head at which the next CPU time is due */
 	const void *unwinding;	 /* the exception that unwinds the frames, see hooks_monitoring.c */
-	uint64_t stack_due : 63; /* the head at which the stack is due again, see WIRE_OPEN */
+	uint64_t stack_due : 62; /* the head at which the stack is due again, see WIRE_OPEN */
 	uint64_t stack_cut : 1;	 /* only the inner part of the stack was written */
+	uint64_t paused : 1;	 /* a pause is to be written before the next event */
 	/* The held event, see writer_hold(). */
 	uint64_t held_end; /* none is held unless this equals head */
 	struct writer_point before_held;
 };
+
+/* What a thread writes before its next event. */
+enum { WRITER_ASKED_STACK = 1, WRITER_ASKED_PAUSE = 2 };
 
 _Static_assert(sizeof(struct writer) == 192, "three cache lines, shared with nobody");
 _Static_assert(offsetof(struct writer, room) == 64, "the fast path needs the first line only");
@@ -99,6 +103,7 @@ struct thread_self {
 	uint32_t no_native_stack; /* > 0: the native stack may not be read here */
 	uint8_t end_rounds;	  /* of the thread's destructors that have run (refill.c) */
 	bool sampling_begun;	  /* sampling_left is set */
+	bool stopped;		  /* the thread has written the begin of the last pause itself */
 	bool greenlets;		  /* switches between this thread's greenlets are recorded (greenlets.c) */
 	bool in_program_profile;  /* until 3.11: the program's own profile function runs */
 	bool called;		  /* EVPROF_CALIBRATE, 3.12 and later: a reported call has not started a function yet */

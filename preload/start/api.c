@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "evprof/evprof.h"
+#include "hooks/switch.h"
 #include "life/flush.h"
 #include "life/life.h"
 #include "ring/process.h"
@@ -10,39 +11,15 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* Readers forget the thread's stack there. */
-static void put_pause(struct writer *writer, uint64_t stopped)
-{
-	writer_put_number(writer, WIRE_PAUSE, stopped);
-	writer->knows_stack = 0;
-}
-
 PUBLIC void evprof_stop(void)
 {
-	struct writer *writer;
-
-	if (!process || atomic_load(&process->status) == PROCESS_UNJOINED || !life_recording())
-		return;
-	writer = writer_reserve(WIRE_PAUSE);
-	if (writer)
-		put_pause(writer, 1);
-	process_lock(); /* a rejoin changes the status, too */
-	if (atomic_load(&process->status) == PROCESS_JOINED)
-		process_set_status(PROCESS_STOPPED);
-	process_unlock();
+	switch_stop();
 }
 
 PUBLIC void evprof_start(void)
 {
-	uint32_t stopped = PROCESS_STOPPED;
-	struct writer *writer;
-
 	bootstrap_begin();
-	if (!process || !atomic_compare_exchange_strong(&process->status, &stopped, PROCESS_JOINED))
-		return;
-	writer = writer_reserve(WIRE_PAUSE);
-	if (writer)
-		put_pause(writer, 0);
+	switch_start();
 }
 
 PUBLIC int evprof_active(void)

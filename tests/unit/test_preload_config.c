@@ -126,6 +126,15 @@ Test(config, program_only)
 	unsetenv("EVPROF_EVENTS");
 }
 
+Test(config, start)
+{
+	config_read(true);
+	cr_assert(config.start);
+	read_with("EVPROF_START", "0");
+	cr_assert_not(config.start);
+	check_complaint("EVPROF_START", "later", "0 (off) or 1 (on)");
+}
+
 Test(config, an_unknown_name_is_reported)
 {
 	check_complaint("EVPROF_EVENT", "call", "EVPROF_EVENTS");

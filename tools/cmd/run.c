@@ -53,6 +53,7 @@ static const char help_text[] =
     "      --include LIST, --exclude LIST, --exclude-syspath\n"
     "                          which functions are recorded: patterns as for evprof report, with commas\n"
     "      --program-only      leave out what Python does before and after the program\n"
+    "      --stopped           record nothing until the program calls evprof.start()\n"
     "      --format LIST       also write the trace in these formats of evprof export, next to it\n"
     "      --calibrate         measure the cost of the hooks, for evprof report --calibrate\n"
     "      --native            record the native stack of each allocation\n"
@@ -128,6 +129,7 @@ static const struct verb_option options_known[] = {
     {"native", 0, no_argument, take_setting, RUN_NATIVE},
     {"program-only", 0, no_argument, take_setting, RUN_PROGRAM_ONLY},
     {"no-children", 0, no_argument, take_setting, RUN_NO_CHILDREN},
+    {"stopped", 0, no_argument, take_setting, RUN_STOPPED},
     {"wait", 0, optional_argument, take_wait, 0},
     {"quiet", 'q', no_argument, NULL, offsetof(struct request, quiet)},
     {"python", 0, required_argument, NULL, offsetof(struct request, command.python)},

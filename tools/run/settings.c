@@ -84,6 +84,7 @@ static const struct {
     {"--no-children", ENV_CHILDREN, "0", false},
     {"--memory-interval", ENV_MEMORY_INTERVAL, NULL, false},
     {"--memory", ENV_EVENTS, NULL, true}, /* taken as --events */
+    {"--stopped", ENV_START, "0", false},
 };
 
 static bool is_good(const char *name, const char *value, const char *allowed)

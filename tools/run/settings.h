@@ -29,7 +29,8 @@ enum run_setting {
 	RUN_PROGRAM_ONLY,
 	RUN_NO_CHILDREN,
 	RUN_MEMORY_INTERVAL,
-	RUN_MEMORY
+	RUN_MEMORY,
+	RUN_STOPPED
 };
 
 /* Sets the variable of the option; value is NULL if it has none. False after one line on stderr. */

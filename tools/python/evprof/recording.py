@@ -348,7 +348,7 @@ def begin(output: "Optional[str]", events: "Optional[str]") -> bool:
 
 
 def stop() -> None:
-    """Stops recording, in all threads, until start().
+    """Stops recording, in all threads, until start(). No hook is set meanwhile: the program runs as fast as without evprof.
 
     >>> import evprof
     >>> evprof.stop()

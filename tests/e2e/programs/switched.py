@@ -1,0 +1,222 @@
+"""Stops the recording and starts it again, by evprof_stop() and evprof_start(): python switched.py PART [LIBRARY].
+
+Prints what it has counted and timed itself, as JSON. What evprof has set is looked for in the memory of the process: pointers into
+libevprof.so in Python's allocators and in the state of the thread (until 3.11), instrumented code (from 3.12 on).
+"""
+import ctypes
+import json
+import sys
+import threading
+import time
+
+evprof = ctypes.PyDLL(None)
+
+
+def leaf():
+    pass
+
+
+def leaves(count):
+    for _ in range(count):
+        leaf()
+
+
+def mappings():
+    with open("/proc/self/maps") as maps:
+        lines = [line.split() for line in maps if "libevprof.so" in line]
+    return [tuple(int(end, 16) for end in line[0].split("-")) for line in lines]
+
+
+OURS = mappings()
+
+
+def is_ours(address):
+    return any(begin <= (address or 0) < end for begin, end in OURS)
+
+
+class Allocator(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in ("context", "malloc", "calloc", "realloc", "free")]
+
+
+def allocators():
+    count = 0
+    for domain in range(3):
+        allocator = Allocator()
+        ctypes.pythonapi.PyMem_GetAllocator(domain, ctypes.byref(allocator))
+        count += is_ours(allocator.malloc) + is_ours(allocator.free)
+    return count
+
+
+def thread_state():
+    ctypes.pythonapi.PyThreadState_Get.restype = ctypes.POINTER(ctypes.c_void_p)
+    state = ctypes.pythonapi.PyThreadState_Get()
+    return sum(is_ours(state[i]) for i in range(30))
+
+
+def probe():
+    pass
+
+
+def instrumented():
+    import opcode
+    probe()
+    return int(probe.__code__._co_code_adaptive[0] == opcode.opmap["INSTRUMENTED_RESUME"])
+
+
+def hooks():
+    leaves(3)
+    return {"allocators": allocators(), "calls": instrumented() if sys.version_info >= (3, 12) else thread_state()}
+
+
+def part_hooks():
+    leaves(10)
+    found = [hooks()]
+    for _ in range(3):
+        evprof.evprof_stop()
+        leaves(1000)
+        found.append(hooks())
+        evprof.evprof_start()
+        found.append(hooks())
+    return {"hooks": found, "leaves": 10 + 3 + 3 * 3}
+
+
+def part_without_gil():
+    library = ctypes.CDLL(None)
+    leaves(10)
+    library.evprof_stop()
+    leaves(1000)
+    library.evprof_start()
+    leaves(20)
+    return {"leaves": 30}
+
+
+def part_waiting():
+    """Started by the environment: nothing is recorded before evprof_start()."""
+    leaves(1000)
+    found = [hooks()]
+    evprof.evprof_start()
+    leaves(20)
+    found.append(hooks())
+    return {"hooks": found, "leaves": 23}
+
+
+def waits(until, entered):
+    entered.set()
+    until.wait()
+
+
+def works(until, entered, counts):
+    entered.set()
+    while not until.is_set():
+        if counts["on"]:
+            counts["leaves"] += 1
+            leaf()
+        else:
+            time.sleep(0.001)
+
+
+def part_threads():
+    """One thread waits in a function while recording is stopped and started, one runs functions."""
+    until, entered, counts = threading.Event(), threading.Event(), {"on": True, "leaves": 0}
+    begin = time.perf_counter()
+    threads = [threading.Thread(target=waits, args=(until, entered)),
+               threading.Thread(target=works, args=(until, threading.Event(), counts))]
+    for thread in threads:
+        thread.start()
+    entered.wait()
+    time.sleep(0.1)
+    counts["on"] = False
+    time.sleep(0.1)
+    stopped = time.perf_counter()
+    evprof.evprof_stop()
+    time.sleep(0.7)
+    evprof.evprof_start()
+    started = time.perf_counter()
+    counts["on"] = True
+    time.sleep(0.1)
+    until.set()
+    for thread in threads:
+        thread.join()
+    return {"leaves": counts["leaves"], "recorded_s": stopped - begin + time.perf_counter() - started}
+
+
+def part_profiles():
+    """The program's own profile function gets the same events, whether evprof records or not."""
+    seen = []
+
+    def profile(frame, event, argument):
+        if frame.f_code is leaf.__code__:
+            seen.append(event)
+
+    sys.setprofile(profile)
+    leaves(5)
+    evprof.evprof_stop()
+    leaves(5)
+    same = sys.getprofile() is profile
+    evprof.evprof_start()
+    leaves(5)
+    sys.setprofile(None)
+    leaves(5)
+    return {"leaves": 15, "seen": len(seen), "same": same, "none": sys.getprofile() is None}
+
+
+def part_traced():
+    """tracemalloc goes over evprof's allocators."""
+    import tracemalloc
+    tracemalloc.start()
+    leaves(10)
+    evprof.evprof_stop()
+    kept = [bytes(10000) for _ in range(100)]
+    leaves(100)
+    evprof.evprof_start()
+    kept += [bytes(10000) for _ in range(100)]
+    leaves(20)
+    traced = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    leaves(5)
+    return {"leaves": 35, "traced": 2000000 < traced < 2200000 and len(kept) == 200}
+
+
+def part_greenlets():
+    import greenlet
+
+    def inner():
+        while True:
+            leaf()
+            main.switch()
+
+    main, other = greenlet.getcurrent(), greenlet.greenlet(inner)
+    trace = greenlet.gettrace()
+    for _ in range(5):
+        other.switch()
+    evprof.evprof_stop()
+    for _ in range(100):
+        other.switch()
+    evprof.evprof_start()
+    for _ in range(7):
+        other.switch()
+    return {"leaves": 12, "same": greenlet.gettrace() is trace}
+
+
+def part_interpreters():
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        try:
+            import _xxsubinterpreters as interpreters
+        except ImportError:
+            return {"leaves": 0}
+    source = "def leaf(): pass\nfor _ in range(%d): leaf()\nimport os"
+    other = interpreters.create()
+    run = getattr(interpreters, "exec", None) or interpreters.run_string
+    run(other, source % 10)
+    evprof.evprof_stop()
+    run(other, source % 1000)
+    leaves(100)
+    evprof.evprof_start()
+    leaves(20)
+    run(other, "import os.path")
+    return {"leaves": 20}
+
+
+print(json.dumps(globals()["part_" + sys.argv[1]]()))

@@ -1,0 +1,146 @@
+/*
+ * test_switch.c - recording is stopped and started: while it is stopped no hook is set, and what runs on afterwards is
+ * recorded from its first event on. The oracle is the program, which counts its calls and looks into its own memory.
+ */
+#include <string.h>
+
+#include "harness.h"
+#include "packages.h"
+
+/* What the program has printed. */
+static json_t *printed(const struct outcome *outcome)
+{
+	json_error_t error;
+	json_t *root = json_loads(outcome->out, 0, &error);
+
+	expect(outcome, outcome->status == 0 && root, "it ends well and prints JSON: %s", error.text);
+	return root;
+}
+
+static long long number(const json_t *root, const char *name)
+{
+	return json_integer_value(json_object_get(root, name));
+}
+
+static json_t *expect_leaves(const struct outcome *outcome, const json_t *said)
+{
+	json_t *report = trace_report(outcome->trace, NULL);
+
+	expect(outcome, report_calls(report, "/switched.py", "leaf") == number(said, "leaves"),
+	       "leaf was called %ld times, not %lld", report_calls(report, "/switched.py", "leaf"),
+	       number(said, "leaves"));
+	return report;
+}
+
+/* Runs the part; as many calls of leaf as it says. */
+static struct outcome *expect_part(const struct python *python, const char *part, const char *variable, json_t **said)
+{
+	struct outcome *outcome;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .args = {"@switched.py", part}, .env = {variable});
+	*said = printed(outcome);
+	json_decref(expect_trace(outcome, 1));
+	json_decref(expect_leaves(outcome, *said));
+	return outcome;
+}
+
+/* Every second state is that of a stopped recording, from first on. */
+static void expect_hooks(const struct outcome *outcome, const json_t *said, size_t first, bool memory)
+{
+	const json_t *state;
+	size_t i;
+
+	expect(outcome, json_array_size(json_object_get(said, "hooks")) > 1, "it looked");
+	json_array_foreach(json_object_get(said, "hooks"), i, state)
+	{
+		bool off = i % 2 == first;
+
+		expect(outcome, off == !number(state, "calls"), "state %zu: calls are %s", i, off ? "off" : "on");
+		expect(outcome, !memory || off == !number(state, "allocators"), "state %zu: allocators are %s", i,
+		       off ? "Python's" : "evprof's");
+	}
+}
+
+SCENARIO(switch, hooks, SUPPORTED)
+{
+	json_t *said;
+	struct outcome *outcome = expect_part(python, "hooks", NULL, &said);
+
+	expect_hooks(outcome, said, 1, true);
+	json_decref(said);
+	outcome = expect_part(python, "hooks", "EVPROF_EVENTS=call", &said);
+	expect_hooks(outcome, said, 1, false);
+	json_decref(said);
+	outcome = expect_part(python, "hooks", "EVPROF_EVENTS=call,line,mem", &said);
+	expect_hooks(outcome, said, 1, true);
+	json_decref(said);
+}
+
+SCENARIO(switch, waiting, SUPPORTED)
+{
+	json_t *said, *info;
+	struct outcome *outcome = expect_part(python, "waiting", "EVPROF_START=0", &said);
+
+	expect_hooks(outcome, said, 0, true);
+	json_decref(said);
+	outcome = run(.python = python, .args = {"@known.py"}, .env = {"EVPROF_START=0"});
+	info = expect_trace(outcome, 1);
+	expect(outcome, info_events(info, "call") == 0 && info_events(info, "malloc") == 0, "nothing is recorded");
+	json_decref(info);
+}
+
+#define PART(Name, SUPPORT)                                                                                            \
+	SCENARIO(switch, Name, SUPPORT)                                                                                \
+	{                                                                                                              \
+		json_t *said;                                                                                          \
+                                                                                                                       \
+		expect_part(python, #Name, NULL, &said);                                                               \
+		json_decref(said);                                                                                     \
+	}
+
+PART(without_gil, SUPPORTED)
+PART(interpreters, SUPPORTED)
+
+/* The time in which recording was stopped is no function's, also in a thread that had no event meanwhile. */
+SCENARIO(switch, threads, SUPPORTED)
+{
+	json_t *said, *report;
+	struct outcome *outcome = expect_part(python, "threads", NULL, &said);
+	double waited, recorded = json_number_value(json_object_get(said, "recorded_s"));
+
+	report = trace_report(outcome->trace, NULL);
+	waited = report_seconds(report, "/switched.py", "waits");
+	expect(outcome, waited > 0.2 && waited < recorded, "waits() took %f s, %f s were recorded", waited, recorded);
+	json_decref(report);
+	json_decref(said);
+}
+
+SCENARIO(switch, profiles, SUPPORTED)
+{
+	json_t *said;
+	struct outcome *outcome = expect_part(python, "profiles", NULL, &said);
+
+	expect(outcome, number(said, "seen") == 30, "the program's function saw %lld events of leaf",
+	       number(said, "seen"));
+	expect(outcome, json_is_true(json_object_get(said, "same")) && json_is_true(json_object_get(said, "none")),
+	       "sys.getprofile() returns the program's");
+	json_decref(said);
+}
+
+SCENARIO(switch, greenlets, SUPPORTED)
+{
+	json_t *said;
+
+	expect_part(python, "greenlets", package_variable(python, "greenlet"), &said);
+	json_decref(said);
+}
+
+SCENARIO(switch, traced, SUPPORTED)
+{
+	json_t *said;
+	struct outcome *outcome = expect_part(python, "traced", NULL, &said);
+
+	expect(outcome, json_is_true(json_object_get(said, "traced")), "tracemalloc has all blocks");
+	json_decref(said);
+}
