@@ -96,6 +96,7 @@
 #define ENV_NATIVE "EVPROF_NATIVE"
 #define ENV_PROGRAM_ONLY "EVPROF_PROGRAM_ONLY"
 #define ENV_START "EVPROF_START"
+#define ENV_SIGNAL "EVPROF_SIGNAL"
 #define ENV_PAGER "EVPROF_PAGER" /* for the verbs that read */
 /*
  * Set by evprof for the programs that a profiled one starts: "<session>:<first>:<owner>:<socket>". first: pid of the

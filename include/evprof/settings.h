@@ -12,6 +12,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -151,6 +152,27 @@ static inline uint32_t setting_count(const char *value, long max)
 	errno = 0;
 	number = strtol(value, &end, 10);
 	return errno || *end || number > max ? 0 : (uint32_t)number;
+}
+
+/* number: of the signal; unchanged if it has no such name. */
+static inline const char *setting_signal(const char *value, uint32_t *number)
+{
+	static const struct {
+		const char *name;
+		int number;
+	} known[] = {{"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP}, {"URG", SIGURG}, {"WINCH", SIGWINCH}};
+	const char *name = strncmp(value, "SIG", 3) == 0 ? value + 3 : value;
+	uint32_t above = strncmp(name, "RTMIN+", 6) == 0 ? setting_count(name + 6, SIGRTMAX - SIGRTMIN) : 0;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(name, known[i].name)) {
+			*number = (uint32_t)known[i].number;
+			return NULL;
+		}
+	if (!above)
+		return "USR1, USR2, HUP, URG, WINCH or RTMIN+1 and up";
+	*number = (uint32_t)SIGRTMIN + above;
+	return NULL;
 }
 
 /* wait_ms: 0 for drop; unchanged for wait without a limit. */

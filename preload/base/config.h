@@ -26,6 +26,7 @@ struct config {
 	unsigned events;	  /* EVPROF_EVENTS: enum setting_event */
 	uint64_t ring_bytes;	  /* EVPROF_RING_SIZE: a power of two */
 	uint32_t wait_ms;	  /* EVPROF_ON_FULL: 0 for drop */
+	uint32_t signal;	  /* EVPROF_SIGNAL: stops and starts the recording; 0: none */
 	uint32_t sample_rate;	  /* EVPROF_SAMPLE_RATE: samples a second */
 	uint64_t memory_interval; /* EVPROF_MEMORY_INTERVAL; 0: every allocation is recorded, or none is */
 	char output[PATH_MAX];

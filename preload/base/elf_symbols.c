@@ -11,6 +11,7 @@ struct tables {
 	const uint32_t *gnu_hash;
 	const uint32_t *hash;
 	uintptr_t base;
+	size_t found_bytes; /* of the definition that was found last */
 };
 
 /* The loader has replaced offsets by addresses, except in a read-only section (the vDSO). */
@@ -40,12 +41,13 @@ static bool find_tables(const struct dl_phdr_info *library, struct tables *table
 	return tables->symbols && tables->strings;
 }
 
-static void *defined_address(const struct tables *tables, uint32_t number, const char *name)
+static void *defined_address(struct tables *tables, uint32_t number, const char *name)
 {
 	const ElfW(Sym) *symbol = &tables->symbols[number];
 
 	if (symbol->st_shndx == SHN_UNDEF || !symbol->st_value || strcmp(tables->strings + symbol->st_name, name) != 0)
 		return NULL;
+	tables->found_bytes = symbol->st_size;
 	return (void *)(tables->base + symbol->st_value); /* NOLINT(performance-no-int-to-ptr) */
 }
 
@@ -53,7 +55,7 @@ static void *defined_address(const struct tables *tables, uint32_t number, const
  * Searches the table that all current linkers write: buckets, number of the first symbol, words of the filter, its
  * shift.
  */
-static void *find_by_gnu_hash(const struct tables *tables, const char *name)
+static void *find_by_gnu_hash(struct tables *tables, const char *name)
 {
 	const uint32_t *table = tables->gnu_hash;
 	const ElfW(Addr) *filter = (const ElfW(Addr) *)(table + 4), bits = 8 * sizeof(*filter);
@@ -77,7 +79,7 @@ static void *find_by_gnu_hash(const struct tables *tables, const char *name)
 	return NULL;
 }
 
-static void *find_in(const struct tables *tables, const char *name)
+static void *find_in(struct tables *tables, const char *name)
 {
 	void *found = NULL;
 
@@ -92,6 +94,7 @@ static void *find_in(const struct tables *tables, const char *name)
 struct search {
 	const char *name, *last;
 	void *found;
+	size_t found_bytes;
 };
 
 static int search_library(struct dl_phdr_info *library, size_t size, void *data)
@@ -103,14 +106,24 @@ static int search_library(struct dl_phdr_info *library, size_t size, void *data)
 	if (!find_tables(library, &tables))
 		return 0;
 	search->found = find_in(&tables, search->name);
+	search->found_bytes = tables.found_bytes;
 	return search->found || (search->last && find_in(&tables, search->last));
 }
 
 void *elf_symbol(const char *name, const char *last)
 {
-	struct search search = {name, last, NULL};
+	struct search search = {.name = name, .last = last};
 
 	dl_iterate_phdr(search_library, &search);
+	return search.found;
+}
+
+void *elf_symbol_sized(const char *name, size_t *bytes)
+{
+	struct search search = {.name = name};
+
+	dl_iterate_phdr(search_library, &search);
+	*bytes = search.found ? search.found_bytes : 0;
 	return search.found;
 }
 

@@ -7,6 +7,7 @@
 #define PRELOAD_ELF_SYMBOLS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -14,6 +15,9 @@
  * after the first that defines it are not searched. NULL: all are.
  */
 void *elf_symbol(const char *name, const char *last);
+
+/* The first definition in load order, or NULL. *bytes: its size. */
+void *elf_symbol_sized(const char *name, size_t *bytes);
 
 /*
  * The definition that the object with this address calls without its own: that of the next object in load order, or if

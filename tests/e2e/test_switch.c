@@ -116,6 +116,19 @@ SCENARIO(switch, threads, SUPPORTED)
 	json_decref(said);
 }
 
+SCENARIO(switch, signal, SUPPORTED)
+{
+	json_t *said;
+	struct outcome *outcome = expect_part(python, "signal", "EVPROF_SIGNAL=USR2", &said);
+	const json_t *state;
+	size_t i;
+
+	expect(outcome, json_array_size(json_object_get(said, "found")) == 6, "it looked six times");
+	json_array_foreach(json_object_get(said, "found"), i, state)
+	    expect(outcome, json_is_true(state), "signal %zu switched", i);
+	json_decref(said);
+}
+
 SCENARIO(switch, profiles, SUPPORTED)
 {
 	json_t *said;

@@ -3,6 +3,7 @@
 #include <criterion/redirect.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -133,6 +134,21 @@ Test(config, start)
 	read_with("EVPROF_START", "0");
 	cr_assert_not(config.start);
 	check_complaint("EVPROF_START", "later", "0 (off) or 1 (on)");
+}
+
+Test(config, signal)
+{
+	config_read(true);
+	cr_assert_eq(config.signal, 0);
+	read_with("EVPROF_SIGNAL", "USR2");
+	cr_assert_eq(config.signal, SIGUSR2);
+	read_with("EVPROF_SIGNAL", "SIGHUP");
+	cr_assert_eq(config.signal, SIGHUP);
+	read_with("EVPROF_SIGNAL", "RTMIN+3");
+	cr_assert_eq(config.signal, SIGRTMIN + 3);
+	check_complaint("EVPROF_SIGNAL", "KILL", "USR1, USR2");
+	check_complaint("EVPROF_SIGNAL", "RTMIN+90", "RTMIN+1 and up");
+	check_complaint("EVPROF_SIGNAL", "12", "USR1, USR2");
 }
 
 Test(config, an_unknown_name_is_reported)

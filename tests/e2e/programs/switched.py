@@ -198,6 +198,25 @@ def part_greenlets():
     return {"leaves": 12, "same": greenlet.gettrace() is trace}
 
 
+def part_signal():
+    """The signal comes to a thread that runs Python, one that waits, and one that is in C code."""
+    import os
+    import signal
+    found = []
+
+    def toggle(work):
+        os.kill(os.getpid(), signal.SIGUSR2)
+        end = time.perf_counter() + 0.05
+        while time.perf_counter() < end:
+            work()
+        return hooks()["calls"]
+
+    text = "x" * 200000
+    for work in (probe, lambda: time.sleep(0.01), lambda: sorted(text)):
+        found += [toggle(work) == 0, toggle(work) != 0]
+    return {"leaves": 3 * 3, "found": found}
+
+
 def part_interpreters():
     try:
         import _interpreters as interpreters
