@@ -160,15 +160,36 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 	return parse_texts(object, message);
 }
 
+/* CONTROL_UNKNOWN: of another release, and a request. False, and *type is unchanged: there is none. */
+static bool get_type(const json_t *object, enum control_type *type)
+{
+	static const char *const types[] = {"join", "hold", "absent", "status"}; /* enum control_type */
+	int known = get_name(object, "type", types, CONTROL_UNKNOWN);
+
+	if (!json_is_string(json_object_get(object, "type")))
+		return false;
+	*type = known < 0 ? CONTROL_UNKNOWN : (enum control_type)known;
+	return true;
+}
+
+static const char *parse_request(const json_t *object, struct control_message *message)
+{
+	message->target = "all";
+	if (json_object_get(object, "target"))
+		message->target = get_string(object, "target", CONTROL_TARGET_MAX_BYTES);
+	if (!message->target)
+		return "target";
+	return message->type == CONTROL_UNKNOWN ? "type" : NULL;
+}
+
 static const char *parse_common(json_t *object, struct control_message *message)
 {
-	static const char *const types[] = {"join", "hold", "absent"}; /* enum control_type */
 	json_int_t wait_ms = 0;
-	int type = get_name(object, "type", types, 3);
 
-	if (type < 0)
+	if (!get_type(object, &message->type))
 		return "type";
-	message->type = (enum control_type)type;
+	if (control_is_request(message->type))
+		return parse_request(object, message);
 	if (!get_session(object, message->session))
 		return "session";
 	message->reason = get_string(object, "reason", CONTROL_REASON_MAX_BYTES);
@@ -186,9 +207,9 @@ static const char *parse_common(json_t *object, struct control_message *message)
 /* Who sent a message of another version: type and session have one form in all versions. */
 static void parse_stranger(const json_t *object, struct control_message *message)
 {
-	const char *type = get_string(object, "type", 16);
-
-	*message = (struct control_message){.type = type && strcmp(type, "hold") == 0 ? CONTROL_HOLD : CONTROL_JOIN};
+	*message = (struct control_message){.type = CONTROL_JOIN};
+	if (get_type(object, &message->type) && message->type == CONTROL_ABSENT)
+		message->type = CONTROL_JOIN;
 	if (!get_session(object, message->session))
 		memset(message->session, 0, sizeof(message->session));
 }
@@ -219,13 +240,18 @@ int control_parse(const char *bytes, size_t count, struct control_message *messa
 		snprintf(reason, reason_bytes,
 			 "%s speaks another version of the protocol than this evprof-collector (%d): "
 			 "install both from one release",
-			 message->type == CONTROL_HOLD ? "evprof" : "the library", CONTROL_VERSION);
+			 message->type == CONTROL_JOIN ? "the library" : "evprof", CONTROL_VERSION);
 		json_decref(parsed.object);
 		return -EPROTONOSUPPORT;
 	}
 	member = parse_common(parsed.object, &parsed);
 	if (!member && parsed.type == CONTROL_JOIN)
 		member = parse_join(parsed.object, &parsed);
+	if (member && parsed.type == CONTROL_UNKNOWN) {
+		snprintf(reason, reason_bytes, "this evprof-collector does not know the request: %s",
+			 "install it and evprof from one release");
+		goto fail;
+	}
 	if (member) {
 		snprintf(reason, reason_bytes, "member \"%s\" of the message is missing or wrong", member);
 		goto fail;
@@ -234,6 +260,7 @@ int control_parse(const char *bytes, size_t count, struct control_message *messa
 	return 0;
 fail:
 	json_decref(parsed.object);
+	*message = (struct control_message){.type = control_is_request(parsed.type) ? parsed.type : CONTROL_JOIN};
 	return -EINVAL;
 }
 
@@ -241,4 +268,12 @@ void control_message_done(struct control_message *message)
 {
 	json_decref(message->object);
 	message->object = NULL;
+}
+
+bool control_target_has(const char *target, pid_t pid, const char *program)
+{
+	char digits[16];
+
+	snprintf(digits, sizeof(digits), "%d", (int)pid);
+	return strcmp(target, "all") == 0 || strcmp(target, digits) == 0 || strcmp(target, program) == 0;
 }

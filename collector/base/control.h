@@ -12,11 +12,17 @@
 
 struct json_t;
 
-enum control_type { CONTROL_JOIN, CONTROL_HOLD, CONTROL_ABSENT };
+/* From CONTROL_STATUS on: control requests, which are answered. CONTROL_UNKNOWN: one that is not known here. */
+enum control_type { CONTROL_JOIN, CONTROL_HOLD, CONTROL_ABSENT, CONTROL_STATUS, CONTROL_UNKNOWN };
+
+static inline bool control_is_request(enum control_type type)
+{
+	return type >= CONTROL_STATUS;
+}
 
 /*
  * A parsed message, which owns its strings. HOLD has only type, session, output and wait_ms; ABSENT type, session and
- * reason.
+ * reason; a request type and target.
  */
 struct control_message {
 	enum control_type type;
@@ -40,6 +46,7 @@ struct control_message {
 	const char *host;
 	const char *output;    /* absolute, shorter than PATH_MAX */
 	const char *reason;    /* shorter than CONTROL_REASON_MAX_BYTES */
+	const char *target;    /* of a request; shorter than CONTROL_TARGET_MAX_BYTES */
 	const char *formats;   /* shorter than CONTROL_FORMATS_MAX_BYTES; "": none */
 	struct json_t *argv;   /* array of strings */
 	struct json_t *events; /* array of strings */
@@ -52,11 +59,14 @@ bool control_read_digits(const char *digits, size_t count, uint8_t *bytes);
 /*
  * 0, or an error with one line in `reason`. On success the caller calls control_message_done().
  *
- *   -EINVAL            the message is invalid
- *   -EPROTONOSUPPORT   the sender has another CONTROL_VERSION. *message has only type (HOLD, or JOIN for the rest) and
- *                      session (zeros: invalid)
+ *   -EINVAL            the message is invalid. *message has only type (a request, or JOIN for the rest)
+ *   -EPROTONOSUPPORT   the sender has another CONTROL_VERSION. *message has only type (HOLD, a request, or JOIN for the
+ *                      rest) and session (zeros: invalid)
  */
 int control_parse(const char *bytes, size_t count, struct control_message *message, char *reason, size_t reason_bytes);
 void control_message_done(struct control_message *message);
+
+/* Whether the target of a request names this process. */
+bool control_target_has(const char *target, pid_t pid, const char *program);
 
 #endif

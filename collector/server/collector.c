@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/answer.h"
 #include "base/clock.h"
 #include "ring/events.h"
+#include "server/status.h"
 #include "symbols/resolver.h"
 
 #define WAIT_US 100000			  /* no process runs, but a connection is to be served or timed out */
@@ -109,6 +111,33 @@ static int on_hold(void *context, const struct control_message *message, int fd,
 	return error;
 }
 
+/* After the round that follows: the answer has what is in the rings now. */
+static void on_request(void *context, const struct control_message *message, int fd, const struct peer_rights *rights)
+{
+	struct collector *collector = context;
+
+	requests_add(&collector->requests, message, fd, rights);
+}
+
+static struct json_t *answer_to(struct collector *collector, const struct request *request, uint64_t now_ns)
+{
+	struct status_source source = {.sessions = collector->sessions,
+				       .folder = collector->tools.output_dir,
+				       .started_ns = collector->started_ns};
+
+	return status_answer(&source, request->target, &request->rights, now_ns);
+}
+
+static void answer_requests(struct collector *collector, uint64_t now_ns)
+{
+	struct request *request;
+
+	while ((request = requests_take(&collector->requests))) {
+		answer_send(request->fd, answer_to(collector, request, now_ns));
+		free(request);
+	}
+}
+
 static int make_tools(struct session_tools *tools, struct loop *loop, const struct collector_config *config)
 {
 	*tools = (struct session_tools){.loop = loop,
@@ -136,8 +165,12 @@ static void free_tools(struct session_tools *tools)
 
 int collector_init(struct collector *collector, const struct collector_config *config)
 {
-	struct server_handler handler = {
-	    .context = collector, .join = on_join, .knows = has_session, .absent = on_absent, .hold = on_hold};
+	struct server_handler handler = {.context = collector,
+					 .join = on_join,
+					 .knows = has_session,
+					 .absent = on_absent,
+					 .hold = on_hold,
+					 .request = on_request};
 	int error;
 
 	*collector = (struct collector){.private = config->private, .started_ns = clock_now_ns()};
@@ -146,8 +179,7 @@ int collector_init(struct collector *collector, const struct collector_config *c
 		return error;
 	error = make_tools(&collector->tools, &collector->loop, config);
 	if (!error)
-		error = server_new(&collector->loop, config->listen_fd, config->allow_other_users, &handler,
-				   &collector->server);
+		error = server_new(&collector->loop, config->listen_fd, &config->server, &handler, &collector->server);
 	if (error) {
 		free_tools(&collector->tools);
 		loop_done(&collector->loop);
@@ -163,6 +195,7 @@ void collector_done(struct collector *collector)
 		collector->sessions = session->next;
 		session_free(session);
 	}
+	requests_done(&collector->requests);
 	server_free(collector->server);
 	free_tools(&collector->tools);
 	loop_done(&collector->loop);
@@ -211,6 +244,7 @@ static bool run_round(struct collector *collector, struct drain_result *result)
 	if (collector->tools.drain.gathered && result->words > 0)
 		collector->tools.drain.gathered_ns = now_ns;
 	resolver_work(collector->tools.resolver, now_ns);
+	answer_requests(collector, now_ns);
 	/* After the rounds: a process that joined before another one ended is known when that end is answered. */
 	if (!ended)
 		came = server_poll(collector->server, now_ns);

@@ -7,6 +7,7 @@
 
 #include "base/loop.h"
 #include "session/pace.h"
+#include "server/requests.h"
 #include "server/server.h"
 #include "session/session.h"
 
@@ -17,6 +18,7 @@ struct collector {
 	struct session_tools tools;
 	struct server *server;
 	struct session *sessions;
+	struct requests requests; /* answered after the next round */
 	bool private;
 	bool had_session;
 	bool stopping;
@@ -28,7 +30,7 @@ struct collector_config {
 	int listen_fd;
 	bool private;
 	pid_t resumes; /* first process of a session whose private collector was replaced; 0: none */
-	bool allow_other_users;
+	struct server_config server;
 	const char *output_dir; /* NULL: private collector */
 	const char *formats;	/* likewise; also NULL without formats */
 	const char *output;

@@ -43,7 +43,13 @@ static int bind_socket(int fd, const char *name, const struct sockaddr_un *addre
 	return error;
 }
 
-int server_listen(const char *name, bool for_all_users, char *reason, size_t reason_bytes)
+/* Lets the members of a group connect, too. */
+static int open_to_group(const char *path, gid_t group)
+{
+	return lchown(path, (uid_t)-1, group) < 0 || chmod(path, 0660) < 0 ? -errno : 0;
+}
+
+int server_listen(const char *name, bool for_all_users, const gid_t *group, char *reason, size_t reason_bytes)
 {
 	struct sockaddr_un address;
 	socklen_t length;
@@ -57,6 +63,8 @@ int server_listen(const char *name, bool for_all_users, char *reason, size_t rea
 	}
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	error = fd < 0 ? -errno : bind_socket(fd, name, &address, length, for_all_users ? 0666 : 0600);
+	if (!error && group && name[0] != '@' && !for_all_users && (error = open_to_group(name, *group)) != 0)
+		unlink(name);
 	if (!error)
 		return fd;
 	if (error == -EADDRINUSE)

@@ -102,7 +102,8 @@ static int open_socket(const struct options *options)
 		log_error("systemd has handed no socket over: give --socket SOCKET");
 		return -EINVAL;
 	}
-	fd = server_listen(options->socket, options->allow_other_users, reason, sizeof(reason));
+	fd = server_listen(options->socket, options->allow_other_users,
+			   options->has_control_group ? &options->control_group : NULL, reason, sizeof(reason));
 	if (fd < 0)
 		log_error("%s", reason);
 	return fd;
@@ -195,14 +196,16 @@ int main(int argc, char **argv)
 			return 1;
 		default_limits(&options.limits, options.output_dir);
 	}
-	config = (struct collector_config){.listen_fd = open_socket(&options),
-					   .private = options.private,
-					   .resumes = (pid_t)options.resumes,
-					   .allow_other_users = options.allow_other_users,
-					   .output_dir = options.output_dir,
-					   .formats = options.formats,
-					   .output = options.output,
-					   .limits = options.limits};
+	config = (struct collector_config){
+	    .listen_fd = open_socket(&options),
+	    .private = options.private,
+	    .resumes = (pid_t)options.resumes,
+	    .server = {.allow_other_users = options.allow_other_users,
+		       .control_group = options.has_control_group ? &options.control_group : NULL},
+	    .output_dir = options.output_dir,
+	    .formats = options.formats,
+	    .output = options.output,
+	    .limits = options.limits};
 	if (config.listen_fd < 0)
 		return 1;
 	error = collector_init(&collector, &config);

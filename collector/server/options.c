@@ -4,6 +4,7 @@
 #include "server/options.h"
 
 #include <getopt.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ enum {
 	OPTION_OUTPUT,
 	OPTION_FORMAT,
 	OPTION_ALLOW,
+	OPTION_CONTROL_GROUP,
 	OPTION_MAX_PROCESSES,
 	OPTION_MAX_TRACE_BYTES,
 	OPTION_LOG,
@@ -38,6 +40,7 @@ static const struct option long_options[] = {
     {"output", required_argument, NULL, OPTION_OUTPUT},
     {"format", required_argument, NULL, OPTION_FORMAT},
     {"allow-other-users", no_argument, NULL, OPTION_ALLOW},
+    {"control-group", required_argument, NULL, OPTION_CONTROL_GROUP},
     {"max-processes-per-user", required_argument, NULL, OPTION_MAX_PROCESSES},
     {"max-trace-bytes-per-user", required_argument, NULL, OPTION_MAX_TRACE_BYTES},
     {"log", required_argument, NULL, OPTION_LOG},
@@ -58,6 +61,7 @@ static const char help_text[] =
     "  --output TEMPLATE    their names: %n program, %p pid, %h host, %t time (default: " OUTPUT_DEFAULT ")\n"
     "  --format LIST        also write each finished trace in these formats of evprof export: pstats,html,...\n"
     "  --allow-other-users  accept processes of all users, not only those of this one\n"
+    "  --control-group GROUP  whose members may see and control the processes of all users (evprof status, ...)\n"
     "  --max-processes-per-user N  that another user than root and this one may have recorded at a time\n"
     "                       (default: a twentieth of the limit of open files, 4096 at most)\n"
     "  --max-trace-bytes-per-user N  of the traces that are being written for such a user; K, M or G may follow\n"
@@ -122,6 +126,24 @@ static enum options_result take_limit(int option, struct options *options)
 	return OPTIONS_RUN;
 }
 
+static enum options_result take_group(const char *name, struct options *options)
+{
+	const struct group *group = getgrnam(name);
+	char *end;
+
+	if (group) {
+		options->control_group = group->gr_gid;
+	} else {
+		unsigned long number = strtoul(name, &end, 10);
+
+		if (name[0] < '0' || name[0] > '9' || *end || number >= UINT32_MAX)
+			return option_error("--control-group is a group of this system, not ", name);
+		options->control_group = (gid_t)number;
+	}
+	options->has_control_group = true;
+	return OPTIONS_RUN;
+}
+
 /* Handles one option. word: its spelling on the command line. OPTIONS_RUN: continue. */
 static enum options_result take_option(int option, const char *word, struct options *options)
 {
@@ -155,6 +177,8 @@ static enum options_result take_option(int option, const char *word, struct opti
 	case OPTION_ALLOW:
 		options->allow_other_users = true;
 		return OPTIONS_RUN;
+	case OPTION_CONTROL_GROUP:
+		return take_group(optarg, options);
 	case OPTION_MAX_PROCESSES:
 	case OPTION_MAX_TRACE_BYTES:
 		return take_limit(option, options);

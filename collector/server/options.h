@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/log.h"
 #include "base/users.h"
@@ -21,6 +22,8 @@ struct options {
 	const char *output;  /* template below output_dir */
 	const char *formats; /* names with commas; NULL: none */
 	bool allow_other_users;
+	bool has_control_group;
+	gid_t control_group;
 	struct user_limits limits; /* 0: the default */
 	unsigned log_level;	   /* enum log_level */
 };

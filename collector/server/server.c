@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/answer.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "session/process.h"
@@ -49,7 +50,7 @@ struct server {
 	struct loop_source source; /* the listening socket */
 	struct loop *loop;
 	struct server_handler handler;
-	bool allow_other_users;
+	struct server_config config;
 	bool paused;	    /* out of descriptors: not in the loop until some are free */
 	bool more;	    /* the last round could not accept all connections */
 	struct peer *peers; /* newest first */
@@ -168,13 +169,44 @@ static int handle_hold(struct peer *peer, const struct control_message *message,
 	return error;
 }
 
+static bool is_own(const struct peer *peer)
+{
+	return peer->who.uid == geteuid();
+}
+
 /* A program may give up its user before it forks: its children know the session id, which cannot be guessed. */
 static bool is_welcome(const struct peer *peer, const struct control_message *message)
 {
 	const struct server_handler *handler = &peer->server->handler;
 
-	return peer->who.uid == geteuid() || peer->server->allow_other_users ||
+	return is_own(peer) || peer->server->config.allow_other_users ||
 	       (message->type != CONTROL_HOLD && handler->knows && handler->knows(handler->context, message));
+}
+
+/* Whether a peer may ask anything. What it is shown is the handler's. */
+static bool may_ask(const struct peer *peer, const struct peer_rights *rights)
+{
+	return rights->all || peer->server->config.allow_other_users || is_own(peer);
+}
+
+/* error: of control_parse(), with its reason. */
+static int handle_request(struct peer *peer, const struct control_message *message, int error, char *reason,
+			  size_t reason_bytes)
+{
+	const struct server_handler *handler = &peer->server->handler;
+	struct peer_rights rights = peer_rights_of(peer->source.fd, &peer->who, peer->server->config.control_group);
+	int fd = release_peer(peer);
+
+	if (!may_ask(peer, &rights)) {
+		snprintf(reason, reason_bytes, "this evprof-collector serves user %u only, not user %u",
+			 (unsigned)geteuid(), (unsigned)peer->who.uid);
+		error = -EPERM;
+	}
+	if (error)
+		answer_send_error(fd, reason);
+	else
+		handler->request(handler->context, message, fd, &rights);
+	return error;
 }
 
 /* A message of another version: evprof run prints the reason, its own or that of a process of its session. */
@@ -200,9 +232,15 @@ static int handle_message(struct peer *peer, size_t bytes, int fds[SERVER_FDS_MA
 {
 	struct server *server = peer->server;
 	struct control_message message;
-	int error;
+	int error, handled;
 
 	error = control_parse(server->message, bytes, &message, reason, reason_bytes);
+	if (control_is_request(message.type)) {
+		handled = handle_request(peer, &message, error, reason, reason_bytes);
+		if (!error)
+			control_message_done(&message);
+		return handled;
+	}
 	if (error == -EPROTONOSUPPORT)
 		report_version(peer, &message, reason);
 	if (error)
@@ -286,11 +324,6 @@ static void peer_ready(struct loop_source *source)
 	close_peer(link);
 }
 
-static bool is_own(const struct peer *peer)
-{
-	return peer->who.uid == geteuid();
-}
-
 /* Whether both count against the same limit as the newer one. */
 static bool same_share(const struct peer *peer, const struct peer *newer)
 {
@@ -355,7 +388,7 @@ static int add_peer(struct server *server, int fd)
 		error = -errno;
 		goto fail;
 	}
-	peer->stranger = !is_own(peer) && !server->allow_other_users;
+	peer->stranger = !is_own(peer) && !server->config.allow_other_users;
 	make_room(server, peer);
 	peer->source = (struct loop_source){.fd = fd, .ready = peer_ready};
 	peer->server = server;
@@ -522,8 +555,8 @@ static int check_listening(int fd)
 	return type == SOCK_SEQPACKET && accepting ? 0 : -EPROTOTYPE;
 }
 
-int server_new(struct loop *loop, int listen_fd, bool allow_other_users, const struct server_handler *handler,
-	       struct server **result)
+int server_new(struct loop *loop, int listen_fd, const struct server_config *config,
+	       const struct server_handler *handler, struct server **result)
 {
 	int error = check_listening(listen_fd);
 	struct server *server;
@@ -540,7 +573,7 @@ int server_new(struct loop *loop, int listen_fd, bool allow_other_users, const s
 	server->source = (struct loop_source){.fd = listen_fd, .ready = listen_ready};
 	server->loop = loop;
 	server->handler = *handler;
-	server->allow_other_users = allow_other_users;
+	server->config = *config;
 	error = loop_add(loop, &server->source);
 	if (error) {
 		free(server);

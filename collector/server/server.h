@@ -9,6 +9,7 @@
 
 #include "base/control.h"
 #include "base/loop.h"
+#include "base/peer.h"
 
 #define SERVER_PEERS_MAX 2048
 #define SERVER_SILENT_NS UINT64_C(5000000000)
@@ -29,13 +30,20 @@ struct server_handler {
 	void (*absent)(void *context, const struct control_message *message, const char *reason);
 	int (*hold)(void *context, const struct control_message *message, int fd, const struct ucred *who, char *reason,
 		    size_t reason_bytes);
+	/* A control request. Takes over the connection, for answer_send() (base/answer.h), now or later. */
+	void (*request)(void *context, const struct control_message *message, int fd, const struct peer_rights *rights);
+};
+
+struct server_config {
+	bool allow_other_users;
+	const gid_t *control_group; /* whose members may ask about all processes; NULL: none */
 };
 
 /*
  * Takes over a listening SOCK_SEQPACKET socket. -ENOTSOCK or -EPROTOTYPE for any other descriptor, or another -errno.
  */
-int server_new(struct loop *loop, int listen_fd, bool allow_other_users, const struct server_handler *handler,
-	       struct server **result);
+int server_new(struct loop *loop, int listen_fd, const struct server_config *config,
+	       const struct server_handler *handler, struct server **result);
 void server_free(struct server *server);
 
 /*

@@ -115,6 +115,8 @@ static void note_event(struct process *process, unsigned kind, uint64_t number)
 		process->status = number & 0xff;
 	else if (kind == WIRE_EXEC || kind == WIRE_EXEC_FAILED)
 		process->exec_seen = kind == WIRE_EXEC;
+	else if (kind == WIRE_PAUSE)
+		process->totals.paused = number == 1;
 }
 
 static void note_lifecycle(struct process *process, const struct events *events)
@@ -122,7 +124,7 @@ static void note_lifecycle(struct process *process, const struct events *events)
 	const uint64_t *extra = events->extra;
 
 	if (!(events->counts[WIRE_FORK] | events->counts[WIRE_EXIT] | events->counts[WIRE_EXEC] |
-	      events->counts[WIRE_EXEC_FAILED]))
+	      events->counts[WIRE_EXEC_FAILED] | events->counts[WIRE_PAUSE]))
 		return;
 	for (uint32_t i = 0; i < events->events; i++) {
 		uint32_t head = events->heads[i];
@@ -183,7 +185,7 @@ static void write_events(struct process *process, struct slot_reader *reader, co
 
 	count_events(reader, events, written);
 	if (written)
-		trace_output_count_events(process->trace, events->counts);
+		process->totals.events += trace_output_count_events(process->trace, events->counts);
 	if (written && events->counts[WIRE_GAP])
 		reader->in_gaps += sum_gaps(events);
 	note_lifecycle(process, events);
@@ -231,6 +233,7 @@ static void close_reader(struct process *process, unsigned index, bool reuse, ui
 	trace_output_json(process->trace, process->number, reader->thread,
 			  meta_thread_end(reader->thread, &reader->events, &lost));
 	process->trace->lost += sum;
+	process->totals.lost += sum;
 	process->trace->open_threads--;
 	if (reuse)
 		release_slot(process, index);
@@ -446,6 +449,7 @@ bool drain_process(struct process *process, enum drain_mode mode, uint64_t share
 	uint32_t used = ring_slots_used(&process->layout, header);
 	bool waiting = mode == DRAIN_FLUSH || atomic_load_explicit(&header->waiting, memory_order_relaxed) != 0;
 	bool needed = waiting || mode == DRAIN_LAST;
+	uint64_t file_bytes = process->trace->writer.offset;
 	unsigned first;
 
 	process->share = share;
@@ -472,6 +476,7 @@ bool drain_process(struct process *process, enum drain_mode mode, uint64_t share
 	}
 	if (waiting || process->cut)
 		result->pressed = true;
+	process->totals.trace_bytes += process->trace->writer.offset - file_bytes;
 	process->looked_ns = now_ns;
 	return !process->cut;
 }

@@ -66,7 +66,7 @@ bool drain_process(struct process *process, enum drain_mode mode, uint64_t share
  */
 void drain_end(struct process *process, uint64_t end_ticks);
 
-/* Lost events of the threads that still have a ring. */
+/* Lost events of the threads that still have a ring. The counters are the program's to write: any number. */
 uint64_t drain_lost(const struct process *process);
 
 /* --- between drain.c and drain_definitions.c --- */

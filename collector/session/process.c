@@ -177,10 +177,24 @@ void process_forget(struct process *process)
 	for (unsigned i = 0; i < process->reader_count; i++)
 		free(process->readers[i]);
 	title_done(&process->title);
+	free(process->program);
 	free(process->readers);
 	free(process->forked);
 	unmap_all(process);
 	free(process);
+}
+
+void process_renew_rate(struct process *process, uint64_t now_ns)
+{
+	struct process_totals *totals = &process->totals;
+	uint64_t passed_ns = now_ns - totals->rate_ns;
+
+	if (now_ns < totals->rate_ns || passed_ns < PROCESS_RATE_NS)
+		return;
+	totals->events_per_s =
+	    (uint64_t)((double)(totals->events - totals->rate_events) * 1e9 / (double)passed_ns + 0.5);
+	totals->rate_ns = now_ns;
+	totals->rate_events = totals->events;
 }
 
 void process_write_resident(struct process *process)

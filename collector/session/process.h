@@ -45,6 +45,17 @@ struct slot_reader {
 	struct meta_counts lost;   /* lost by the collector: unknown words, failed writes */
 };
 
+/* What was recorded of a process so far, for evprof status. Kept by drain.c, a batch at a time. */
+struct process_totals {
+	uint64_t events;      /* in the trace */
+	uint64_t lost;	      /* of threads that have ended */
+	uint64_t trace_bytes; /* of the trace: events, definitions, threads */
+	bool paused;	      /* the program has stopped recording (evprof_stop()) */
+	uint64_t rate_ns;     /* begin of the stretch for the rate ... */
+	uint64_t rate_events; /* ... and the events until then */
+	uint64_t events_per_s;
+};
+
 struct process {
 	struct loop_source source; /* fd: the pidfd, owned */
 	struct process *next;
@@ -62,6 +73,7 @@ struct process {
 	pid_t pid;	  /* in the collector's namespace, or PROCESS_HIDDEN */
 	pid_t sender_pid; /* in the sender's */
 	uint32_t number;  /* in the trace */
+	char *program;	  /* of the join; owned */
 
 	uint64_t definitions_tail;
 	bool definitions_bad;		 /* no longer read */
@@ -98,6 +110,7 @@ struct process {
 	struct sampler_watch sampler;
 	struct title title;
 	struct resident resident;
+	struct process_totals totals;
 
 	bool dead;	 /* according to the pidfd */
 	bool complete;	 /* all its events are in the trace */
@@ -128,6 +141,10 @@ bool process_is_same(const struct process *process, const struct process *other)
 
 /* The pid of the first process of a pid namespace. When it ends, the kernel kills all others. */
 #define PROCESS_INIT ((pid_t)1)
+
+/* Computes the rate of events anew, if the last stretch is over. */
+#define PROCESS_RATE_NS UINT64_C(1000000000)
+void process_renew_rate(struct process *process, uint64_t now_ns);
 
 /* Writes to the trace what was read of its resident size. */
 void process_write_resident(struct process *process);

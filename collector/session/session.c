@@ -267,6 +267,7 @@ static int new_process_of(struct session *session, int memfd, int pidfd, const s
 	(*result)->trace = &session->trace;
 	(*result)->drain = &session->tools->drain;
 	(*result)->user = user;
+	(*result)->totals.rate_ns = clock_now_ns();
 	return 0;
 }
 
@@ -281,6 +282,7 @@ int session_join(struct session *session, const struct control_message *join, in
 	if (error)
 		return error;
 	process->sender_pid = join->pid;
+	process->program = strdup(join->program); /* NULL without memory: evprof status shows none */
 	process->start_time = join->start_time;
 	process->last_ticks = process->layout.start_ticks;
 	process->sampler.wanted = join->sample_rate > 0;
@@ -466,6 +468,7 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 			continue;
 		watch_sampler(session, process, now_ns);
 		drain_running(session, process, now_ns, result);
+		process_renew_rate(process, now_ns);
 	}
 	answer_flushes(session, now_ns);
 	trace_output_renew_clocks(&session->trace, result->words != before, now_ns);

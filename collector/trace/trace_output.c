@@ -146,10 +146,14 @@ void trace_output_json(struct trace_output *trace, uint32_t process, uint32_t th
 	free(text);
 }
 
-void trace_output_count_events(struct trace_output *trace, const uint32_t counts[WIRE_KINDS])
+uint64_t trace_output_count_events(struct trace_output *trace, const uint32_t counts[WIRE_KINDS])
 {
+	uint64_t sum = 0;
+
 	for (unsigned kind = 1; kind < WIRE_KINDS; kind++)
-		trace->events += wire_is_bookkeeping(kind) ? 0 : counts[kind];
+		sum += wire_is_bookkeeping(kind) ? 0 : counts[kind];
+	trace->events += sum;
+	return sum;
 }
 
 void trace_output_use_clock(struct trace_output *trace, uint32_t kind, uint32_t shift)

@@ -74,7 +74,8 @@ int trace_output_last(struct trace_output *trace, const struct trace_chunk *chun
 /* Frees the text. */
 void trace_output_json(struct trace_output *trace, uint32_t process, uint32_t thread, char *text);
 
-void trace_output_count_events(struct trace_output *trace, const uint32_t counts[WIRE_KINDS]);
+/* The number of events among them. */
+uint64_t trace_output_count_events(struct trace_output *trace, const uint32_t counts[WIRE_KINDS]);
 
 /* Adds a clock of the times in the trace. */
 void trace_output_use_clock(struct trace_output *trace, uint32_t kind, uint32_t shift);

@@ -49,8 +49,22 @@
  * A process that should be recorded and is not reports the reason once: {"evprof", "type":"absent", "session",
  * "reason"}. Where no process has joined, the summary has the reason as "absent".
  *
- * evprof, type, session, the answer to "hold" and its "error" have one form in all versions. A collector of another
- * version answers a "hold" with that error, and a join with the same text in the memory.
+ * A control request asks or changes something, and keeps the connection for its one answer: {"evprof", "type"[,
+ * "target"]}. target (string) names the processes: "all" (the default), a pid in the collector's pid namespace, or the
+ * program of its join. Any other type than those above is a request:
+ *
+ *   type        answer
+ *   "status"    {"collector": {...}, "processes": [...]}: what `evprof status --json` prints (docs/formats.md)
+ *
+ * Root, the collector's own user and the group of --control-group may ask about all processes, another user about its
+ * own (SO_PEERCRED, SO_PEERGROUPS, at the time of connect()). Every answer has {"evprof", "type":"answer"}, and where
+ * it failed "error", one line. An answer of more than CONTROL_ANSWER_INLINE_BYTES is {"evprof", "type":"answer",
+ * "attached"} with SCM_RIGHTS: a sealed memfd that holds the whole answer in `attached` bytes. So a client that does
+ * not read delays nobody.
+ *
+ * evprof, type, session, the answers to "hold" and to requests and their "error" have one form in all versions. A
+ * collector of another version answers a "hold" or a request with that error, and a join with the same text in the
+ * memory. A request that a collector does not know is answered by an error, too.
  *
  * In strings that are not UTF-8, invalid bytes are replaced by U+FFFD.
  */
@@ -66,6 +80,9 @@
 #define CONTROL_BACKLOG 4096
 #define CONTROL_FORMATS_MAX_BYTES 256
 #define CONTROL_REASON_MAX_BYTES 512
+#define CONTROL_TARGET_MAX_BYTES 256
+#define CONTROL_ANSWER_INLINE_BYTES 16384
+#define CONTROL_ANSWER_MAX_BYTES ((size_t)64 << 20)
 #define CONTROL_MEMORY_INTERVAL_MAX 0x10000000000 /* bytes */
 
 /* The formats of evprof export, as EVPROF_FORMAT names them. tools/cmd/export.c has them too; a test compares. */
@@ -107,6 +124,9 @@
 #define ENV_SESSION "EVPROF_SESSION"
 
 #define OUTPUT_DEFAULT "evprof-%n-%p.evp"
+
+/* Where a host's daemon listens, if its administrator does not say otherwise (evprof-collector.socket). */
+#define CONTROL_DAEMON_SOCKET "/run/evprof/collector.sock"
 
 /* A private collector inherits its listening socket as this descriptor. */
 #define CONTROL_LISTEN_FD 3

@@ -7,8 +7,8 @@
  *
  *   - The user who started the session, whom forked children know from memory. Not from the environment: a program
  *     that is executed as another user may have that from anybody.
- *   - A listener at a path where only root, this user and that user can have put a socket: the path's folders, up to
- *     the root, are theirs, and no other user may write to them. This is how a host's daemon runs as its own user.
+ *   - A listener at a path where only root, this user and that user can have put a socket (evprof/socket_owner.h). This
+ *     is how a host's daemon runs as its own user.
  *
  * In a user namespace all users without a uid there are shown as one and the same user, this one included. A listener
  * then needs another proof: it is the process that the parent's memory was shared with, or one that this process may
@@ -17,18 +17,15 @@
 #include "join/peer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "evprof/proc.h"
+#include "evprof/socket_owner.h"
 
 #define NOBODY 65534 /* users without a uid here (/proc/sys/kernel/overflowuid); it may also be an ordinary user */
-#define FOLDERS_MAX 64
 
 /* Kept through forks, and never read from the environment. */
 static uid_t session_user = (uid_t)-1;
@@ -85,53 +82,6 @@ static bool is_as_nameless(const struct ucred *who)
 	return who->uid == NOBODY && geteuid() == NOBODY && who->pid > 0 && kill(who->pid, 0) == 0;
 }
 
-static bool none_else_may_write(const struct stat *status, uid_t user)
-{
-	return !(status->st_mode & (S_IWGRP | S_IWOTH)) &&
-	       (status->st_uid == 0 || status->st_uid == geteuid() || status->st_uid == user);
-}
-
-/* Checks the folders from that of a path up to the root. Takes the descriptor. */
-static bool is_theirs_upwards(int folder, uid_t user)
-{
-	struct stat status, above;
-	bool theirs = fstat(folder, &status) == 0;
-
-	for (int i = 0; theirs; i++) {
-		int next = i < FOLDERS_MAX ? openat(folder, "..", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-
-		theirs = next >= 0 && none_else_may_write(&status, user) && fstat(next, &above) == 0;
-		if (next >= 0) {
-			close(folder);
-			folder = next;
-		}
-		if (theirs && above.st_ino == status.st_ino && above.st_dev == status.st_dev)
-			break;
-		status = above;
-	}
-	close(folder);
-	return theirs;
-}
-
-static bool is_at_their_path(const char *name, uid_t user)
-{
-	const char *slash = strrchr(name, '/');
-	char folder[128]; /* longer than the path of any socket */
-	struct stat status;
-	int fd;
-
-	if (name[0] != '/' || (size_t)(slash - name) + 2 > sizeof(folder))
-		return false;
-	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - name) + 1, name);
-	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	if (fstatat(fd, slash + 1, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(status.st_mode))
-		return is_theirs_upwards(fd, user);
-	close(fd);
-	return false;
-}
-
 bool peer_is_ours(int connection, const char *name, uid_t *user)
 {
 	struct ucred who;
@@ -144,7 +94,7 @@ bool peer_is_ours(int connection, const char *name, uid_t *user)
 		return false;
 	*user = who.uid;
 	ours = has_that_user(who.uid) || is_same_process(who.pid) || is_as_nameless(&who) ||
-	       is_at_their_path(name, who.uid);
+	       socket_owner_is_shown(name, who.uid);
 	errno = saved_errno;
 	return ours;
 }

@@ -277,6 +277,32 @@ SCENARIO(trust, stranger_before_evprof_run, SUPPORTED)
 	expect(outcome, outcome->status != 0 && outcome->traces == 0, "the status is %d", outcome->status);
 }
 
+/* A listener with the name of a private collector is asked nothing by another user than its own, or root. */
+SCENARIO(trust, stranger_among_the_collectors, SCENARIO_ONCE)
+{
+	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
+	struct stranger stranger;
+	struct outcome *outcome;
+	struct caught caught;
+
+	(void)python;
+	alone();
+	stranger = begin_stranger(directory, "@evprof-7-0011223344556677.1");
+	outcome =
+	    run(.how = JOB_BARE,
+		.args = {"setpriv", "--reuid", "64124", "--regid", "64124", "--clear-groups", "%B/evprof", "status"},
+		.lingers = true);
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "no collector of this user"), "it is not shown");
+	outcome = run(.how = JOB_BARE,
+		      .args = {"setpriv", "--reuid", "64124", "--regid", "64124", "--clear-groups", "%B/evprof",
+			       "status", "--socket", "@@evprof-7-0011223344556677.1"},
+		      .lingers = true);
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "user 65534 listens at "), "it is said who it is");
+	caught = end_stranger(stranger);
+	expect(outcome, caught.connections == 2 && caught.messages == 0, "%d connections, %d messages",
+	       caught.connections, caught.messages);
+}
+
 /* A socket that only its own user and root can have put where it is, is that of who is meant. */
 SCENARIO(trust, a_path_says_who_is_meant, SUPPORTED)
 {

@@ -32,8 +32,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		return 0;
 	}
-	if (message.output[0] != '/')
+	if (control_is_request(message.type)) {
+		if (message.type == CONTROL_UNKNOWN || strlen(message.target) >= CONTROL_TARGET_MAX_BYTES)
+			abort();
+		control_target_has(message.target, 1, "prog");
+	} else if (message.type != CONTROL_ABSENT && message.output[0] != '/') {
 		abort();
+	}
 	if (message.type == CONTROL_JOIN)
 		check_meta(&message);
 	control_message_done(&message);

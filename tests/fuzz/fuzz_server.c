@@ -283,6 +283,16 @@ static void send_hold(struct stage *stage)
 	fake_send(*connected_peer(stage), text, (size_t)length, NULL, 0);
 }
 
+static void send_request(struct stage *stage)
+{
+	static const char *const types[] = {"status", "another", "status\",\"target\":\"prog",
+					    "status\",\"target\":1,\"a\":\""};
+	char text[256];
+	int length = snprintf(text, sizeof(text), "{\"evprof\":1,\"type\":\"%s\"}", types[take(&stage->input, 1) % 4]);
+
+	fake_send(*connected_peer(stage), text, (size_t)length, NULL, 0);
+}
+
 static void write_header(struct stage *stage)
 {
 	struct fake_target *target = take_target(stage);
@@ -407,8 +417,9 @@ static void connect_peer(struct stage *stage)
 static void step(struct stage *stage)
 {
 	static void (*const steps[])(struct stage * stage) = {
-	    connect_peer, hang_up,    end_writing, send_join,	  send_join, send_bytes, send_hold,  pass_time,
-	    write_header, write_slot, live,	   change_memory, limit_fds, send_long,	 harm_files, go_on};
+	    connect_peer, hang_up,   end_writing,  send_join,  send_join,   send_bytes,
+	    send_hold,	  pass_time, write_header, write_slot, live,	    change_memory,
+	    limit_fds,	  send_long, harm_files,   go_on,      send_request};
 	uint64_t which = take(&stage->input, 1) % 20;
 
 	(which < sizeof(steps) / sizeof(steps[0]) ? steps[which] : turn)(stage);

@@ -410,19 +410,19 @@ Test(collector_parts, a_socket_left_behind_is_replaced_one_in_use_is_not)
 	int second;
 
 	snprintf(path, sizeof(path), "%s/sock", folder);
-	first = server_listen(path, false, reason, sizeof(reason));
+	first = server_listen(path, false, NULL, reason, sizeof(reason));
 	cr_assert(first >= 0, "%s", reason);
 	cr_assert_eq(stat(path, &status), 0);
 	cr_assert_eq(status.st_mode & 0777, 0600);
-	cr_assert_eq(server_listen(path, false, reason, sizeof(reason)), -EADDRINUSE);
+	cr_assert_eq(server_listen(path, false, NULL, reason, sizeof(reason)), -EADDRINUSE);
 	cr_assert(strstr(reason, "is in use"));
 	close(first);
-	second = server_listen(path, false, reason, sizeof(reason));
+	second = server_listen(path, false, NULL, reason, sizeof(reason));
 	cr_assert(second >= 0, "%s", reason);
 	close(second);
 	unlink(path);
 	close(open(path, O_CREAT | O_WRONLY, 0600));
-	cr_assert_eq(server_listen(path, false, reason, sizeof(reason)), -EADDRINUSE, "a file of the user's");
+	cr_assert_eq(server_listen(path, false, NULL, reason, sizeof(reason)), -EADDRINUSE, "a file of the user's");
 	cr_assert_eq(stat(path, &status), 0);
 }
 

@@ -14,6 +14,7 @@
 #include "replay/filter.h"
 
 int cmd_run(int argc, char **argv);
+int cmd_status(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_tree(int argc, char **argv);
 int cmd_memory(int argc, char **argv);

@@ -1,0 +1,73 @@
+/*
+ * peer.c - see peer.h. Called by the server, for each control request.
+ *
+ * All that counts is what the kernel knows of the peer at the time of its connect(): user, group, supplementary groups.
+ */
+#include "base/peer.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/users.h"
+#include "evprof/proc.h"
+
+#ifndef SO_PEERGROUPS /* since Linux 4.13 */
+#define SO_PEERGROUPS 59
+#endif
+
+#define GROUPS_FEW 64
+
+static bool is_among(const gid_t *groups, size_t count, gid_t group)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (groups[i] == group)
+			return true;
+	}
+	return false;
+}
+
+static bool has_group(int fd, const struct ucred *who, gid_t group)
+{
+	gid_t few[GROUPS_FEW], *all = few;
+	socklen_t bytes = sizeof(few);
+	int result = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, few, &bytes);
+	bool has;
+
+	if (who->gid == group)
+		return true;
+	if (result < 0 && errno == ERANGE) {
+		all = malloc(bytes); /* the kernel has set what they need */
+		result = all ? getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, all, &bytes) : -1;
+	}
+	has = result == 0 && is_among(all, bytes / sizeof(gid_t), group);
+	if (all != few)
+		free(all);
+	return has;
+}
+
+/* Whether every user has a number here, so that USER_NOBODY is a user like any other. */
+static bool all_have_numbers(void)
+{
+	unsigned long first, stands_for, count;
+	char map[256];
+
+	return proc_read("/proc/self/uid_map", map, sizeof(map)) > 0 &&
+	       sscanf(map, "%lu %lu %lu", &first, &stands_for, &count) == 3 && !first && !stands_for &&
+	       count == UINT32_MAX;
+}
+
+struct peer_rights peer_rights_of(int fd, const struct ucred *who, const gid_t *group)
+{
+	struct peer_rights rights = {.uid = who->uid, .named = who->uid != USER_NOBODY || all_have_numbers()};
+
+	rights.all = who->uid == 0 || (rights.named && who->uid == geteuid()) || (group && has_group(fd, who, *group));
+	return rights;
+}
+
+bool peer_may(const struct peer_rights *rights, uid_t uid)
+{
+	return rights->all || (rights->named && rights->uid == uid);
+}

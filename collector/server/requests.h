@@ -1,0 +1,36 @@
+/*
+ * requests.h - control requests that wait for their answer. Used by collector.c.
+ */
+#ifndef COLLECTOR_REQUESTS_H
+#define COLLECTOR_REQUESTS_H
+
+#include "base/control.h"
+#include "base/peer.h"
+
+#define REQUESTS_MAX 64u /* waiting at a time; each holds a descriptor */
+
+struct request {
+	struct request *next;
+	enum control_type type;
+	int fd; /* the connection, owned */
+	struct peer_rights rights;
+	char target[CONTROL_TARGET_MAX_BYTES];
+};
+
+/* All zeros: none. */
+struct requests {
+	struct request *first; /* oldest first */
+	unsigned count;
+};
+
+/* Takes over the connection. It is answered at once, by an error, where no place is left. */
+void requests_add(struct requests *requests, const struct control_message *message, int fd,
+		  const struct peer_rights *rights);
+
+/* Removes the oldest; the caller answers it and frees it. NULL: none waits. */
+struct request *requests_take(struct requests *requests);
+
+/* Closes the connections of those that are not answered. */
+void requests_done(struct requests *requests);
+
+#endif
