@@ -12,6 +12,8 @@
 #include "replay/filter.h"
 #include "trace/reader.h"
 
+#define RSS_NAME "resident size"
+
 struct rss_point {
 	int64_t ns; /* since the start of the trace */
 	uint64_t bytes;

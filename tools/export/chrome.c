@@ -404,7 +404,7 @@ static int put_heaps(struct chrome *chrome, const struct call_walk *walk)
 
 static void sample_resident(void *owner, const struct rss_point *point)
 {
-	put_bytes_at(owner, point->ns, "resident size", point->bytes);
+	put_bytes_at(owner, point->ns, RSS_NAME, point->bytes);
 }
 
 /* --- all --- */

@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "analysis/heap_curve.h"
+#include "analysis/rss_curve.h"
 #include "analysis/process_births.h"
 #include "export/perfetto_writer.h"
 #include "replay/call_walk.h"
@@ -751,27 +752,46 @@ static void sample_heap(void *owner, int64_t ns, uint64_t bytes)
 			   (size_t)(at - event));
 }
 
+static void sample_resident(void *owner, const struct rss_point *point)
+{
+	sample_heap(owner, point->ns, point->bytes);
+}
+
+/* The track of the process's counter of bytes with that number; 0 is the one that events have without a track. */
+static int describe_bytes(struct perfetto *perfetto, unsigned counter, const char *name)
+{
+	uint32_t number = perfetto->process->number;
+	uint64_t track = perfetto_uuid(&perfetto->writer, KIND_HEAP, number);
+
+	if (counter) /* no counter of the program's has such a number */
+		track = perfetto_uuid_hashed(&perfetto->writer, ((uint64_t)number + 1) << 24, UINT64_MAX - counter);
+	perfetto->heap_track = counter ? track : 0;
+	return perfetto_describe_child(&perfetto->writer, perfetto->heap.id, track,
+				       perfetto_uuid(&perfetto->writer, KIND_PROCESS, number), name, UNIT_BYTES);
+}
+
 /* A counter for each of the allocators that were recorded. */
 static int put_heaps(struct perfetto *perfetto, const struct call_walk *walk)
 {
 	static const char *const heap_names[BLOCK_SOURCES] = HEAP_NAMES;
-	uint32_t number = walk->process->number;
 	unsigned count = trace_process_records(walk->process, "malloc") ? BLOCK_SOURCES : 1;
 	int error = 0;
 
 	for (unsigned i = 0; !error && i < count; i++) {
-		uint64_t track = perfetto_uuid(&perfetto->writer, KIND_HEAP, number);
-
-		if (i) /* no counter of the program's has such a number */
-			track = perfetto_uuid_hashed(&perfetto->writer, ((uint64_t)number + 1) << 24, UINT64_MAX - i);
-		perfetto->heap_track = i ? track : 0;
-		error = perfetto_describe_child(&perfetto->writer, perfetto->heap.id, track,
-						perfetto_uuid(&perfetto->writer, KIND_PROCESS, number), heap_names[i],
-						UNIT_BYTES);
+		error = describe_bytes(perfetto, i, heap_names[i]);
 		if (!error)
 			error = heap_curve(walk->trace, walk->process, walk->filter, 1u << i, HEAP_SAMPLE_NS,
 					   sample_heap, perfetto);
 	}
+	return error;
+}
+
+static int put_resident(struct perfetto *perfetto, const struct call_walk *walk)
+{
+	int error = walk->process->resident_count ? describe_bytes(perfetto, BLOCK_SOURCES, RSS_NAME) : 0;
+
+	if (!error)
+		rss_curve(walk->trace, walk->process, walk->filter, sample_resident, perfetto);
 	return error;
 }
 
@@ -782,6 +802,8 @@ static int perfetto_process_end(void *owner, struct call_walk *walk)
 
 	free_names(perfetto);
 	forget_spans(perfetto);
+	if (!error)
+		error = put_resident(perfetto, walk);
 	return error || !perfetto->memory ? error : put_heaps(perfetto, walk);
 }
 
