@@ -312,6 +312,8 @@ Test(sites, one_line_says_what_is_wrong)
 	    "--at 1 --to 2 TRACE",
 	    "--leaks --histogram TRACE",
 	    "--histogram --by line TRACE",
+	    "--summary --histogram TRACE",
+	    "--summary --by line TRACE",
 	    "--clock cpu TRACE",
 	    "--limit -1 TRACE",
 	    "TRACE TRACE",
@@ -524,6 +526,35 @@ Test(sites, parts_of_the_resident_size)
 		  ran.out);
 	run(cmd_memory, "--json TRACE --to 1s");
 	cr_expect(!strstr(ran.out, "resident_at_"), "a part of the time has none: %s", ran.out);
+}
+
+/* The numbers of the text, one a row; nothing of sites. */
+Test(sites, summary)
+{
+	json_t *root;
+
+	save_resident(4000);
+	cr_expect_eq(run(cmd_memory, "--summary --format csv TRACE"), 0);
+	cr_expect_str_eq(ran.out,
+			 "pid,what,part,time_ns,bytes,blocks\n10,peak,all,2,5596,3\n10,peak,python,2,1000,\n"
+			 "10,peak,malloc,2,500,\n10,peak,mapped,2,4096,\n10,end,all,,5596,3\n10,end,python,,1000,\n"
+			 "10,end,malloc,,500,\n10,end,mapped,,4096,\n10,end,program,,0,\n10,end,imports,,0,\n"
+			 "10,end,caches,,0,\n10,end,interned,,0,\n10,end,interpreter,,5596,\n10,allocated,all,,5596,3\n"
+			 "10,temporary,all,,,0\n10,peak_rss,all,,24000,\n10,resident_at_peak,all,1,23400,\n"
+			 "10,resident_at_peak,python,1,1000,\n10,resident_at_peak,malloc,1,500,\n"
+			 "10,resident_at_peak,files,1,3000,\n10,resident_at_peak,shared,1,400,\n"
+			 "10,resident_at_peak,rest,1,18500,\n10,resident_at_end,all,999,8864,\n"
+			 "10,resident_at_end,python,999,1000,\n10,resident_at_end,malloc,999,500,\n"
+			 "10,resident_at_end,mapped,999,4096,\n10,resident_at_end,stacks,999,800,\n"
+			 "10,resident_at_end,files,999,3000,\n10,resident_at_end,evprof,999,64,\n"
+			 "10,resident_at_end,rest,999,-596,\n10,missing_stacks,all,,,0\n",
+			 "%s", ran.out);
+	cr_expect_eq(run(cmd_memory, "--summary TRACE"), 0);
+	cr_expect(strstr(ran.out, "  in use ") && !strstr(ran.out, "function"), "%s", ran.out);
+	cr_expect_eq(run(cmd_memory, "--summary --json TRACE"), 0);
+	root = json_loads(ran.out, 0, NULL);
+	cr_expect(root && !strstr(ran.out, "sites") && strstr(ran.out, "\"rest_bytes\": -596}}"), "%s", ran.out);
+	json_decref(root);
 }
 
 Test(sites, share_of_the_resident_size)

@@ -44,6 +44,7 @@ static const char help_text[] =
     "                        interned strings, and of the interpreter, which are only summed up otherwise\n"
     "      --temporary       what makes most temporary allocations\n"
     "      --histogram       the sizes of allocations instead of sites\n"
+    "      --summary         what each process has in all, without sites; as csv a row for each number\n"
     "      --by WHAT         line (default), function, module, thread, task, library: a row for each. library is that\n"
     "                        of the innermost native frame (EVPROF_NATIVE)\n"
     "      --at T            what was alive at that time, since the start of the trace: 20ms, 1.5s\n"
@@ -183,6 +184,7 @@ static const struct verb_option options_known[] = {
     {"leaks", 0, optional_argument, take_leaks, 0},
     {"temporary", 0, no_argument, NULL, offsetof(struct request, temporary)},
     {"histogram", 0, no_argument, NULL, offsetof(struct request, report.sizes)},
+    {"summary", 0, no_argument, NULL, offsetof(struct request, report.summary)},
     {"by", 0, required_argument, take_by, 0},
     {"at", 0, required_argument, take_at, 0},
     {"between", 0, required_argument, take_between, 0},
@@ -208,6 +210,8 @@ static bool fits_together(const struct request *request, int traces)
 		cli_misused("memory", "--leaks, --temporary and --histogram exclude each other");
 	else if (request->report.sizes && request->by_given)
 		cli_misused("memory", "--histogram has no --by");
+	else if (request->report.summary && (request->report.sizes || request->by_given))
+		cli_misused("memory", "--summary has no --histogram and no --by");
 	else if (request->at && filter->to_given)
 		cli_misused("memory", "--at and --to exclude each other");
 	else if (request->between && (filter->from_given || filter->to_given || request->at))

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "replay/program_end.h"
+#include "report/memory_summary.h"
 #include "report/print.h"
 #include "report/readable.h"
 #include "trace/process_end.h"
@@ -343,7 +344,7 @@ static int put_text(const struct report_memory *report, struct memory *memory)
 	put_summary(report, memory);
 	if (report->sizes)
 		put_sizes(report, memory);
-	else
+	else if (!report->summary)
 		error = put_table(report, memory);
 	return error;
 }
@@ -465,12 +466,12 @@ static void put_json_resident(struct output *output, const char *name, const str
 {
 	if (!resident->known)
 		return;
-	output_format(output, " \"%s\": {\"time_ns\": %" PRId64 ", \"bytes\": %" PRIu64, name, resident->ns,
+	output_format(output, ",\n \"%s\": {\"time_ns\": %" PRId64 ", \"bytes\": %" PRIu64, name, resident->ns,
 		      resident->bytes);
 	for (unsigned i = 0; i < RESIDENT_PARTS; i++)
 		if (resident->parts[i])
 			output_format(output, ", \"%s_bytes\": %" PRId64, resident_part_names[i], resident->parts[i]);
-	output_string(output, "},\n");
+	output_char(output, '}');
 }
 
 static int put_json(const struct report_memory *report, struct memory *memory)
@@ -494,13 +495,13 @@ static int put_json(const struct report_memory *report, struct memory *memory)
 	output_format(output, ", \"missing_stacks\": %" PRIu64, memory->live.missing_stacks);
 	if (memory->live.interval)
 		output_format(output, ", \"memory_interval\": %" PRIu64, memory->live.interval);
-	output_string(output, ",\n");
 	put_json_resident(output, "resident_at_peak", &memory->resident_peak);
 	put_json_resident(output, "resident_at_end", &memory->resident_end);
-	output_char(output, ' ');
+	if (!report->summary)
+		output_string(output, ",\n ");
 	if (report->sizes)
 		put_json_sizes(report, memory);
-	else
+	else if (!report->summary)
 		error = put_json_sites(report, memory);
 	output_char(output, '}');
 	return error;
@@ -547,10 +548,12 @@ static int put_csv(const struct report_memory *report, struct memory *memory)
 {
 	uint32_t rows;
 
-	if (report->sizes) {
+	if (report->summary)
+		memory_summary_put(report->output, memory);
+	if (report->sizes)
 		put_csv_sizes(report, memory);
+	if (report->summary || report->sizes)
 		return 0;
-	}
 	rows = rows_of(report, sort_sites(report, memory));
 	for (uint32_t i = 0; i < rows; i++)
 		put_csv_site(report, memory, &memory->sites[i]);
@@ -567,6 +570,10 @@ void report_memory_begin(struct report_memory *report, const struct memory_optio
 		output_string(report->output, "{\"processes\": [");
 	if (report->format != MEMORY_CSV)
 		return;
+	if (report->summary) {
+		memory_summary_titles(report->output);
+		return;
+	}
 	output_string(report->output, "pid,");
 	if (report->sizes) {
 		output_string(report->output, "from_bytes,to_bytes,allocations,bytes,temporary\n");

@@ -3,7 +3,7 @@
  *
  *   text   for each process what it allocated in all, and its largest sites; or its sizes
  *   json   {"processes": [{"pid": ..., "peak_bytes": ..., "sites": [{"function": ..., "peak_bytes": ...}]}]}
- *   csv    a row for each site, with a line of titles
+ *   csv    a row for each site, with a line of titles; of the summary see memory_summary.h
  */
 #ifndef EVPROF_TOOLS_REPORT_MEMORY_H
 #define EVPROF_TOOLS_REPORT_MEMORY_H
@@ -28,6 +28,7 @@ struct report_memory {
 	enum memory_order order;
 	bool leaks;	  /* only what is alive at the end, and whose it is */
 	bool sizes;	  /* the sizes of allocations instead of sites */
+	bool summary;	  /* what the process has in all, without its sites */
 	bool any_native;  /* a process records malloc() */
 	int64_t limit;	  /* number of rows for each process; -1: all */
 	const char *at;	  /* what the end is: "at the end", "at 1.5s"; of the text */
