@@ -2,11 +2,13 @@
 #include "server/collector.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/answer.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "ring/events.h"
 #include "server/status.h"
 #include "symbols/resolver.h"
@@ -119,13 +121,13 @@ static void on_request(void *context, const struct control_message *message, int
 	requests_add(&collector->requests, message, fd, rights);
 }
 
-static struct json_t *answer_to(struct collector *collector, const struct request *request, uint64_t now_ns)
+static json_t *describe(struct collector *collector, const char *target, const struct peer_rights *rights,
+			uint64_t now_ns)
 {
-	struct status_source source = {.sessions = collector->sessions,
-				       .folder = collector->tools.output_dir,
-				       .started_ns = collector->started_ns};
+	struct status_source source = {
+	    .sessions = collector->sessions, .folder = &collector->tools.folder, .started_ns = collector->started_ns};
 
-	return status_answer(&source, request->target, &request->rights, now_ns);
+	return status_answer(&source, target, rights, now_ns);
 }
 
 static void answer_requests(struct collector *collector, uint64_t now_ns)
@@ -133,9 +135,21 @@ static void answer_requests(struct collector *collector, uint64_t now_ns)
 	struct request *request;
 
 	while ((request = requests_take(&collector->requests))) {
-		answer_send(request->fd, answer_to(collector, request, now_ns));
+		answer_send(request->fd, describe(collector, request->target, &request->rights, now_ns));
 		free(request);
 	}
+}
+
+void collector_log_status(struct collector *collector)
+{
+	static const struct peer_rights all = {.all = true};
+	json_t *status = describe(collector, "all", &all, clock_now_ns());
+	char *text = status ? json_dumps(status, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+
+	if (!text || fprintf(stderr, "evprof-collector: status %s\n", text) < 0)
+		log_error("the status cannot be written");
+	free(text);
+	json_decref(status);
 }
 
 static int make_tools(struct session_tools *tools, struct loop *loop, const struct collector_config *config)
@@ -150,6 +164,7 @@ static int make_tools(struct session_tools *tools, struct loop *loop, const stru
 					.formats = config->formats,
 					.output_template = config->output};
 	tools->users.limits = config->limits;
+	tools->folder = (struct folder){.path = config->output_dir, .limits = config->folder_limits};
 	pending_rejoin_init(&tools->first, loop, config->resumes);
 	return tools->drain.events && tools->packer && tools->drain.definitions && tools->resolver ? 0 : -ENOMEM;
 }
@@ -244,6 +259,7 @@ static bool run_round(struct collector *collector, struct drain_result *result)
 	if (collector->tools.drain.gathered && result->words > 0)
 		collector->tools.drain.gathered_ns = now_ns;
 	resolver_work(collector->tools.resolver, now_ns);
+	folder_tend(&collector->tools.folder, now_ns);
 	answer_requests(collector, now_ns);
 	/* After the rounds: a process that joined before another one ended is known when that end is answered. */
 	if (!ended)
@@ -292,7 +308,7 @@ static int next_timeout_us(struct collector *collector, const struct drain_resul
 		/* A private collector polls whether it may end: not every reason to end wakes it. */
 		if (server_has_peers(collector->server))
 			return WAIT_US;
-		return collector->private ? HELD_US : -1;
+		return collector->private ? HELD_US : folder_patience_us(&collector->tools.folder, now_ns);
 	}
 	limits.longest_us = patience_us(collector, now_ns);
 	us = pace_next(&collector->pace, result, &limits, now_ns);

@@ -35,6 +35,7 @@ struct collector_config {
 	const char *formats;	/* likewise; also NULL without formats */
 	const char *output;
 	struct user_limits limits;
+	struct folder_limits folder_limits;
 };
 
 /* Takes over the listening socket on success. 0 or -errno. */
@@ -43,6 +44,9 @@ void collector_done(struct collector *collector);
 
 /* Runs a round, then waits for the next, at most max_wait_ms (-1: without limit). False: the collector is finished. */
 bool collector_turn(struct collector *collector, int max_wait_ms);
+
+/* Writes what evprof status shows to the log, whatever its level. */
+void collector_log_status(struct collector *collector);
 
 /* Writes everything from the rings to the trace files, and finishes these. */
 void collector_stop(struct collector *collector);

@@ -26,15 +26,29 @@
 #define USER_PROCESSES_MIN 4u
 #define USER_PROCESSES_MAX 4096u
 
-/* A signal to stop arrives through the loop, like all other events. */
+/* Signals arrive through the loop, like all other events. */
 struct stopper {
 	struct loop_source source;
 	bool stopped;
+	bool status; /* to be logged */
 };
 
-static void stop_ready(struct loop_source *source)
+static void signal_ready(struct loop_source *source)
 {
-	LOOP_OWNER(source, struct stopper, source)->stopped = true;
+	struct stopper *stopper = LOOP_OWNER(source, struct stopper, source);
+	struct signalfd_siginfo info;
+
+	while (read(source->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		stopper->stopped |= info.ssi_signo != SIGUSR1;
+		stopper->status |= info.ssi_signo == SIGUSR1;
+	}
+}
+
+static void ignore_signals(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGUSR2, SIG_IGN);
 }
 
 static int watch_signals(struct stopper *stopper, struct loop *loop)
@@ -44,13 +58,13 @@ static int watch_signals(struct stopper *stopper, struct loop *loop)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
+	ignore_signals();
 	signal(SIGCHLD, SIG_DFL); /* if ignored, the statuses of our own children are lost */
 	signal(SIGXFSZ, SIG_IGN); /* a file at its size limit makes write() fail instead */
 	*stopper =
-	    (struct stopper){.source = {.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = stop_ready}};
+	    (struct stopper){.source = {.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = signal_ready}};
 	return stopper->source.fd < 0 ? -errno : loop_add(loop, &stopper->source);
 }
 
@@ -160,8 +174,11 @@ static int run_collector(struct collector *collector)
 		log_error("cannot watch signals: %s", strerror(-error));
 		return error;
 	}
-	while (!stopper.stopped && collector_turn(collector, -1))
-		continue;
+	while (!stopper.stopped && collector_turn(collector, -1)) {
+		if (stopper.status)
+			collector_log_status(collector);
+		stopper.status = false;
+	}
 	if (stopper.stopped)
 		collector_stop(collector);
 	loop_remove(&collector->loop, &stopper.source);
@@ -184,6 +201,8 @@ int main(int argc, char **argv)
 	enough = raise_file_limit();
 	if (options.sampling) {
 		signal(SIGHUP, SIG_IGN);
+		signal(SIGUSR1, SIG_IGN);
+		signal(SIGUSR2, SIG_IGN);
 		return sampler_run(options.sampled, options.sampling) ? 1 : 0;
 	}
 	if (!enough)
@@ -205,7 +224,8 @@ int main(int argc, char **argv)
 	    .output_dir = options.output_dir,
 	    .formats = options.formats,
 	    .output = options.output,
-	    .limits = options.limits};
+	    .limits = options.limits,
+	    .folder_limits = options.folder_limits};
 	if (config.listen_fd < 0)
 		return 1;
 	error = collector_init(&collector, &config);

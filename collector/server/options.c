@@ -13,6 +13,7 @@
 #include "evprof/control.h"
 #include "evprof/settings.h"
 #include "evprof/version.h"
+#include "trace/folder_list.h"
 #include "trace/output.h"
 
 enum {
@@ -27,6 +28,9 @@ enum {
 	OPTION_CONTROL_GROUP,
 	OPTION_MAX_PROCESSES,
 	OPTION_MAX_TRACE_BYTES,
+	OPTION_KEEP,
+	OPTION_KEEP_FOR,
+	OPTION_MIN_FREE,
 	OPTION_LOG,
 	OPTION_FOREGROUND
 };
@@ -43,6 +47,9 @@ static const struct option long_options[] = {
     {"control-group", required_argument, NULL, OPTION_CONTROL_GROUP},
     {"max-processes-per-user", required_argument, NULL, OPTION_MAX_PROCESSES},
     {"max-trace-bytes-per-user", required_argument, NULL, OPTION_MAX_TRACE_BYTES},
+    {"keep", required_argument, NULL, OPTION_KEEP},
+    {"keep-for", required_argument, NULL, OPTION_KEEP_FOR},
+    {"min-free", required_argument, NULL, OPTION_MIN_FREE},
     {"log", required_argument, NULL, OPTION_LOG},
     {"foreground", no_argument, NULL, OPTION_FOREGROUND},
     {"help", no_argument, NULL, 'h'},
@@ -66,18 +73,31 @@ static const char help_text[] =
     "                       (default: a twentieth of the limit of open files, 4096 at most)\n"
     "  --max-trace-bytes-per-user N  of the traces that are being written for such a user; K, M or G may follow\n"
     "                       (default: a quarter of the room in FOLDER when the collector starts)\n"
+    "  --keep SIZE          remove the oldest finished traces, and exports of them, when all take more: 20G\n"
+    "  --keep-for TIME      remove finished traces that are older: 7d, 12h, 30m\n"
+    "  --min-free SIZE      keep so much of the disk free: remove the oldest, then stop recording\n"
     "  --log LEVEL          error, warning (default), info or debug; messages go to stderr\n"
     "  --foreground         stay in the foreground (the default)\n"
     "  --private            serve one process tree on descriptor 3, then end; used by libevprof.so and evprof run\n"
     "  --resume PID         ... after the collector of this first process is gone, in a second trace next to the "
     "first\n"
     "  --sample PID:ADDRESS sample the stacks of one process into its ring; used by libevprof.so\n"
-    "  --help, --version\n";
+    "  --help, --version\n"
+    "\n"
+    "SIGTERM and SIGINT end it, after it has written all events. SIGUSR1 writes its status, as evprof status --json,\n"
+    "to its log. SIGHUP and SIGUSR2 are ignored.\n";
 
 static enum options_result option_error(const char *text, const char *value)
 {
 	fprintf(stderr, "evprof-collector: %s%s; see evprof-collector --help\n", text, value);
 	return OPTIONS_WRONG;
+}
+
+static bool ends_with(const char *text, const char *ending)
+{
+	size_t length = strlen(text), bytes = strlen(ending);
+
+	return length >= bytes && strcmp(text + length - bytes, ending) == 0;
 }
 
 static enum options_result check_options(const struct options *options)
@@ -94,6 +114,10 @@ static enum options_result check_options(const struct options *options)
 		return option_error("--output-dir FOLDER is missing", "");
 	if (!output_is_below(options->output))
 		return option_error("--output must be a file name below --output-dir, not ", options->output);
+	if ((options->folder_limits.keep_bytes || options->folder_limits.keep_s || options->folder_limits.free_bytes) &&
+	    !ends_with(options->output, FOLDER_TRACE_ENDING))
+		return option_error("--keep, --keep-for and --min-free need an --output that ends with .evp, not ",
+				    options->output);
 	return OPTIONS_RUN;
 }
 
@@ -144,6 +168,33 @@ static enum options_result take_group(const char *name, struct options *options)
 	return OPTIONS_RUN;
 }
 
+/* In seconds; 0: invalid. */
+static uint64_t read_duration(const char *text)
+{
+	static const char units[] = "smhd";
+	static const unsigned seconds[] = {1, 60, 3600, 86400};
+	char *end;
+	unsigned long long number = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+	const char *unit = number && *end && !end[1] ? strchr(units, *end) : NULL;
+
+	return unit && number < UINT32_MAX ? number * seconds[unit - units] : 0;
+}
+
+static enum options_result take_folder_limit(int option, struct folder_limits *limits)
+{
+	uint64_t amount = option == OPTION_KEEP_FOR ? read_duration(optarg) : setting_size(optarg);
+
+	if (!amount && option == OPTION_KEEP_FOR)
+		return option_error("--keep-for is a time with s, m, h or d, not ", optarg);
+	if (!amount)
+		return option_error(option == OPTION_KEEP ? "--keep is a size, not " : "--min-free is a size, not ",
+				    optarg);
+	*(option == OPTION_KEEP_FOR ? &limits->keep_s
+	  : option == OPTION_KEEP   ? &limits->keep_bytes
+				    : &limits->free_bytes) = amount;
+	return OPTIONS_RUN;
+}
+
 /* Handles one option. word: its spelling on the command line. OPTIONS_RUN: continue. */
 static enum options_result take_option(int option, const char *word, struct options *options)
 {
@@ -182,6 +233,10 @@ static enum options_result take_option(int option, const char *word, struct opti
 	case OPTION_MAX_PROCESSES:
 	case OPTION_MAX_TRACE_BYTES:
 		return take_limit(option, options);
+	case OPTION_KEEP:
+	case OPTION_KEEP_FOR:
+	case OPTION_MIN_FREE:
+		return take_folder_limit(option, &options->folder_limits);
 	case OPTION_FOREGROUND:
 		return OPTIONS_RUN;
 	case OPTION_LOG:

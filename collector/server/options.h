@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/users.h"
+#include "trace/folder.h"
 
 struct options {
 	bool private;	    /* serve one session on CONTROL_LISTEN_FD, then end */
@@ -25,7 +26,8 @@ struct options {
 	bool has_control_group;
 	gid_t control_group;
 	struct user_limits limits; /* 0: the default */
-	unsigned log_level;	   /* enum log_level */
+	struct folder_limits folder_limits;
+	unsigned log_level; /* enum log_level */
 };
 
 enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG };

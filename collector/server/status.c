@@ -18,6 +18,7 @@
 #include "evprof/proc.h"
 #include "session/drain.h"
 #include "session/session.h"
+#include "trace/folder.h"
 
 static json_t *json_u64(uint64_t value)
 {
@@ -55,10 +56,13 @@ static bool has_trace(const struct session *session)
 	return session->trace.writer.fd >= 0;
 }
 
-static json_t *trace_bytes(const struct status_source *source)
+/* A daemon's are all those in its folder. */
+static json_t *trace_bytes(const struct status_source *source, uint64_t now_ns)
 {
 	uint64_t sum = 0;
 
+	if (source->folder->path)
+		return json_u64(folder_bytes(source->folder, now_ns));
 	for (const struct session *session = source->sessions; session; session = session->next)
 		sum += has_trace(session) ? session->trace.writer.offset : 0;
 	return json_u64(sum);
@@ -67,11 +71,9 @@ static json_t *trace_bytes(const struct status_source *source)
 /* What the file system of the traces has left. Null: before the first trace. */
 static json_t *free_bytes(const struct status_source *source)
 {
-	int error = source->folder ? 0 : -1;
 	struct statvfs disk;
+	int error = source->folder->path ? statvfs(source->folder->path, &disk) : -1;
 
-	if (source->folder)
-		error = statvfs(source->folder, &disk);
 	for (const struct session *session = source->sessions; session && error; session = session->next)
 		error = has_trace(session) ? fstatvfs(session->trace.writer.fd, &disk) : -1;
 	return error ? json_null() : json_u64((uint64_t)disk.f_bavail * disk.f_frsize);
@@ -81,7 +83,7 @@ static json_t *describe_collector(const struct status_source *source, uint64_t n
 {
 	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "pid", (int)getpid(), "uptime_s",
 			 json_seconds((double)(now_ns - source->started_ns) / 1e9), "cpu_s", cpu_seconds(), "rss_bytes",
-			 resident_bytes(), "disk_bytes", trace_bytes(source), "free_bytes", free_bytes(source));
+			 resident_bytes(), "disk_bytes", trace_bytes(source, now_ns), "free_bytes", free_bytes(source));
 }
 
 static uint64_t lost_events(const struct process *process)

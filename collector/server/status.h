@@ -9,12 +9,13 @@
 
 #include "base/peer.h"
 
+struct folder;
 struct json_t;
 struct session;
 
 struct status_source {
 	const struct session *sessions;
-	const char *folder; /* of a daemon; NULL: a private collector */
+	struct folder *folder; /* without a path: of a private collector */
 	uint64_t started_ns;
 };
 

@@ -73,7 +73,8 @@ struct session *session_new(struct session_tools *tools, const struct control_me
 		return NULL;
 	}
 	reason[0] = '\0';
-	trace_output_init(&session->trace, &tools->users, session->user, answer_failure);
+	trace_output_init(&session->trace, &tools->users, session->user, tools->output_dir ? &tools->folder : NULL,
+			  answer_failure);
 	memcpy(session->id, first->session, sizeof(session->id));
 	return session;
 }

@@ -18,6 +18,7 @@
 
 #include "base/control.h"
 #include "session/drain.h"
+#include "trace/folder.h"
 #include "trace/formats.h"
 #include "evprof/ring.h"
 #include "session/pending.h"
@@ -62,6 +63,7 @@ struct session_tools {
 	const char *output_template;
 	const char *formats;	   /* likewise: names with commas; NULL: none */
 	struct resolver *resolver; /* symbolizes native frames */
+	struct folder folder;	   /* likewise: all zeros: none */
 	struct users users;	   /* the users of this collector and their limits */
 	/* The first process of a session that another collector began. That collector's trace file is kept. */
 	struct pending_rejoin first;

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "trace/folder.h"
 
 /*
  * The first clock records follow each other quickly: a truncated trace without two records at different times has no
@@ -20,12 +21,13 @@
 #define CLOCK_EVERY_NS UINT64_C(1000000000)
 #define CLOSING_EACH_BYTES 1024 /* of the file, to end a thread or a process */
 
-void trace_output_init(struct trace_output *trace, const struct users *users, struct user *user,
+void trace_output_init(struct trace_output *trace, const struct users *users, struct user *user, struct folder *folder,
 		       void (*on_failure)(struct trace_output *trace))
 {
 	*trace = (struct trace_output){.writer = {.fd = -1, .error = -EBADF},
 				       .users = users,
 				       .user = user,
+				       .folder = folder,
 				       .on_failure = on_failure,
 				       .clock_step_ns = CLOCK_FIRST_NS};
 }
@@ -81,7 +83,12 @@ static int write_failed(struct trace_output *trace, int error)
 	char text[RING_TEXT_BYTES];
 
 	trace->full = error && trace->writer.error == 0;
-	if (error == -EDQUOT && user_trace_room(trace->users, trace->user) != UINT64_MAX) {
+	if (error == -EDQUOT && trace->disk_short) {
+		snprintf(text, sizeof(text), "cannot write %.400s: its disk has less than %llu MiB left, %s",
+			 trace->path, (unsigned long long)trace->folder->limits.free_bytes >> 20,
+			 "which --min-free keeps free; later events are lost");
+		trace_output_fail(trace, text);
+	} else if (error == -EDQUOT && user_trace_room(trace->users, trace->user) != UINT64_MAX) {
 		snprintf(text, sizeof(text), "cannot write %.400s: user %u has %llu MiB of traces under way, %s",
 			 trace->path, (unsigned)trace->user->uid,
 			 (unsigned long long)trace->users->limits.trace_bytes >> 20,
@@ -98,11 +105,13 @@ static int write_failed(struct trace_output *trace, int error)
 /* Reserves room in the file for the last records of each open thread and process, and for one that comes meanwhile. */
 static void keep_room(struct trace_output *trace)
 {
-	uint64_t room;
+	uint64_t room, disk_room = trace->folder ? folder_room(trace->folder, clock_now_ns()) : UINT64_MAX;
 
 	trace->user->trace_bytes += trace->writer.offset - trace->trace_bytes;
 	trace->trace_bytes = trace->writer.offset;
 	room = user_trace_room(trace->users, trace->user);
+	trace->disk_short = disk_room < room;
+	room = trace->disk_short ? disk_room : room;
 	trace->writer.limit_bytes = room == UINT64_MAX ? 0 : trace->writer.offset + room;
 	trace->writer.closing_bytes =
 	    TRACE_CLOSING_BYTES + (uint64_t)(trace->open_threads + trace->process_count) * CLOSING_EACH_BYTES;

@@ -18,6 +18,8 @@
 #include "trace/output.h"
 #include "base/users.h"
 
+struct folder;
+
 #define TRACE_OUTPUT_CLOCKS 8
 
 struct trace_output_clock {
@@ -28,12 +30,14 @@ struct trace_output_clock {
 struct trace_output {
 	struct trace_writer writer;
 	const struct users *users;
-	struct user *user;    /* the user that began the session */
-	uint64_t trace_bytes; /* our part of the user's trace_bytes */
-	bool opened;	      /* the file was created, or creating it failed */
-	bool failed;	      /* no more events are written to the file ... */
-	bool full;	      /* ... but the end of the file is */
-	bool closed;	      /* the file is complete, or cannot become so */
+	struct user *user;     /* the user that began the session */
+	struct folder *folder; /* of a daemon; NULL: none */
+	bool disk_short;       /* what limits the file now is the folder's free_bytes */
+	uint64_t trace_bytes;  /* our part of the user's trace_bytes */
+	bool opened;	       /* the file was created, or creating it failed */
+	bool failed;	       /* no more events are written to the file ... */
+	bool full;	       /* ... but the end of the file is */
+	bool closed;	       /* the file is complete, or cannot become so */
 	char path[PATH_MAX];
 	char error[RING_TEXT_BYTES];
 	void (*on_failure)(struct trace_output *trace); /* called once, after `failed` and `error` are set */
@@ -51,7 +55,7 @@ struct trace_output {
 	bool clock_alone; /* a clock has one record only: its rate is unknown without a second one */
 };
 
-void trace_output_init(struct trace_output *trace, const struct users *users, struct user *user,
+void trace_output_init(struct trace_output *trace, const struct users *users, struct user *user, struct folder *folder,
 		       void (*on_failure)(struct trace_output *trace));
 /* Closes the file, which no longer counts against its user. */
 void trace_output_done(struct trace_output *trace);

@@ -92,6 +92,13 @@
 		    "pprof", "firefox", "html"                                                                         \
 	}
 
+/* The endings of files in these formats, without the dot, in the same order. A test compares them, too. */
+#define CONTROL_FORMAT_SUFFIXES                                                                                        \
+	{                                                                                                              \
+		"json", "pftrace", "pstats", "csv", "callgrind", "folded", "speedscope.json",                          \
+		    "sampled.speedscope.json", "pb.gz", "firefox.json", "html"                                         \
+	}
+
 /* Variables that the user sets. */
 #define ENV_SWITCH "EVPROF"
 #define ENV_OUTPUT "EVPROF_OUTPUT"

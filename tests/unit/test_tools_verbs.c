@@ -174,14 +174,16 @@ Test(verbs, a_failed_write_is_reported_and_leaves_nothing)
 /* EVPROF_FORMAT may name what evprof export can write, and nothing else. */
 Test(verbs, formats_of_the_library_are_those_of_export)
 {
-	static const char *const names[] = CONTROL_FORMAT_NAMES;
+	static const char *const names[] = CONTROL_FORMAT_NAMES, *const suffixes[] = CONTROL_FORMAT_SUFFIXES;
 	size_t count = sizeof(names) / sizeof(names[0]), i, k;
 
 	cr_assert_eq(count, export_format_count);
+	cr_assert_eq(count, sizeof(suffixes) / sizeof(suffixes[0]));
 	for (i = 0; i < count; i++) {
 		for (k = 0; k < count && strcmp(names[i], export_formats[k].name) != 0; k++)
 			;
 		cr_assert_lt(k, count, "%s", names[i]);
+		cr_assert_str_eq(suffixes[i], export_formats[k].suffix);
 		for (k = 0; k < i; k++)
 			cr_assert_str_neq(export_formats[i].suffix, export_formats[k].suffix);
 	}
