@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "session/mappings.h"
 #include "evprof/proc.h"
 #include "evprof/ring.h"
 
@@ -28,7 +27,6 @@ void resident_begin(struct resident *resident, const json_t *events)
 		const char *name = json_string_value(event);
 
 		resident->wanted |= name && (!strcmp(name, "mem") || !strcmp(name, "malloc"));
-		resident->wants_parts |= name && !strcmp(name, "malloc");
 	}
 	resident->pause_ns = FIRST_PAUSE_NS;
 }
@@ -77,18 +75,6 @@ static void add_sample(struct resident *resident, pid_t pid, const struct ring_l
 	resident->before = resident->read.samples[resident->read.count++] = sample;
 }
 
-/* At the end. They are of the time of the latest sample. */
-static void read_parts(struct resident *resident, pid_t pid)
-{
-	const struct meta_resident_sample *now = &resident->before;
-	struct meta_resident_parts parts;
-
-	if (now->anonymous + now->file + now->shared > MAPPINGS_RESIDENT_MAX || !mappings_read(pid, &parts))
-		return;
-	parts.ticks = now->ticks;
-	resident->parts = parts;
-}
-
 bool resident_look(struct resident *resident, pid_t pid, const struct ring_layout *layout, bool ends, uint64_t now_ns)
 {
 	bool last = ends && !resident->last;
@@ -102,8 +88,6 @@ bool resident_look(struct resident *resident, pid_t pid, const struct ring_layou
 		resident->reads = 0;
 	}
 	add_sample(resident, pid, layout, now_ns);
-	if (ends && resident->wants_parts)
-		read_parts(resident, pid);
 	return resident->read.count == META_RESIDENT_SAMPLES ||
 	       (resident->read.count && now_ns - resident->since_ns >= LONGEST_STAY_NS);
 }

@@ -26,8 +26,6 @@ struct resident {
 	uint64_t since_ns; /* when the first of `read` was made */
 	bool last;	   /* read at the end of the process */
 	struct meta_resident_sample before;
-	bool wants_parts;		  /* native allocations are recorded */
-	struct meta_resident_parts parts; /* at the end */
 };
 
 /* events: of the join message. Nothing is read unless memory is recorded. */

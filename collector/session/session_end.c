@@ -86,7 +86,6 @@ static void write_end(struct process *process, const char *how, uint64_t now_ns)
 		end.lost.of[kind] = atomic_load_explicit(&process->header->lost_unslotted[kind], memory_order_relaxed);
 	end.status = process->status;
 	end.sampler_lost = process->sampler.lost;
-	end.resident = process->resident.parts;
 	process->trace->lost += meta_lost(&end.lost);
 	trace_output_json(process->trace, process->number, TRACE_NOBODY, meta_process_end(&end, process->header));
 	process->complete = true;

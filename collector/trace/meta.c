@@ -217,11 +217,18 @@ char *meta_thread_end(uint32_t thread, const struct meta_counts *events, const s
 /* A counter of the process's own. */
 #define COUNTER(name) integer(atomic_load_explicit(&header->name, memory_order_relaxed))
 
-static json_t *parts_object(const struct meta_resident_parts *parts)
+static json_t *parts_object(const struct ring_header *header)
 {
-	return json_pack("{so so so so so so so}", "ticks", integer(parts->ticks), "files", integer(parts->files),
-			 "stacks", integer(parts->stacks), "heap", integer(parts->heap), "anonymous",
-			 integer(parts->anonymous), "shared", integer(parts->shared), "evprof", integer(parts->evprof));
+	static const char *const names[RING_RESIDENTS] = {
+	    [RING_RESIDENT_FILES] = "files",   [RING_RESIDENT_STACKS] = "stacks",
+	    [RING_RESIDENT_HEAP] = "heap",     [RING_RESIDENT_ANONYMOUS] = "anonymous",
+	    [RING_RESIDENT_SHARED] = "shared", [RING_RESIDENT_EVPROF] = "evprof",
+	};
+	json_t *object = json_pack("{so}", "ticks", COUNTER(resident_ticks));
+
+	for (unsigned i = 0; i < RING_RESIDENTS && object; i++)
+		add_member(&object, names[i], COUNTER(resident[i]));
+	return object;
 }
 
 char *meta_process_end(const struct meta_process_end *end, const struct ring_header *header)
@@ -239,8 +246,8 @@ char *meta_process_end(const struct meta_process_end *end, const struct ring_hea
 	}
 	if (atomic_load_explicit(&header->peak_rss_bytes, memory_order_relaxed))
 		add_member(&object, "peak_rss_bytes", COUNTER(peak_rss_bytes));
-	if (end->resident.ticks)
-		add_member(&object, "resident", parts_object(&end->resident));
+	if (atomic_load_explicit(&header->resident_ticks, memory_order_relaxed))
+		add_member(&object, "resident", parts_object(header));
 	if (end->sampler_lost)
 		add_member(&object, "sampler", json_string("killed"));
 	return dump_object(object);

@@ -17,17 +17,6 @@ struct meta_counts {
 	uint64_t of[WIRE_KINDS];
 };
 
-/* Resident bytes by mapping. All zeros: not known. */
-struct meta_resident_parts {
-	uint64_t ticks;
-	uint64_t files;	 /* mapped files, private copies of their pages among them */
-	uint64_t stacks; /* of threads */
-	uint64_t heap;	 /* brk(), and arenas of glibc */
-	uint64_t anonymous;
-	uint64_t shared;
-	uint64_t evprof; /* its rings */
-};
-
 struct meta_process_end {
 	uint32_t process;
 	const char *how;
@@ -35,7 +24,6 @@ struct meta_process_end {
 	int64_t signal; /* -1: not known */
 	uint64_t end_ticks;
 	struct meta_counts lost;
-	struct meta_resident_parts resident;
 	bool sampler_lost; /* its sampler ended before it */
 };
 

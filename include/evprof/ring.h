@@ -74,6 +74,17 @@ enum ring_target_state {
 	RING_TARGET_REPLACED = 2, /* the image continues with another ring (rejoin); this one is complete */
 };
 
+/* What the resident size of T consists of, by mapping, as /proc/self/smaps has it. */
+enum ring_resident {
+	RING_RESIDENT_FILES,  /* mapped files, private copies of their pages among them */
+	RING_RESIDENT_STACKS, /* of threads */
+	RING_RESIDENT_HEAP,   /* brk(), and arenas of glibc */
+	RING_RESIDENT_ANONYMOUS,
+	RING_RESIDENT_SHARED,
+	RING_RESIDENT_EVPROF, /* its rings */
+	RING_RESIDENTS
+};
+
 /*
  * sleep: set by the collector before it sleeps for more than a few milliseconds. A target whose header has `wakes` sets
  * AWAKE and connects to the socket (control.h) to wake it.
@@ -127,6 +138,9 @@ struct ring_header {
 	_Atomic uint64_t samples_dropped; /* of `samples`, those that were not recorded */
 	_Atomic uint32_t flush;		  /* number of requests to write all that is in the rings */
 	_Atomic uint64_t peak_rss_bytes;  /* with EXITING: VmHWM of T; 0: not known */
+	/* With EXITING, where malloc() is recorded: resident bytes by mapping, and when; 0: not known. */
+	_Atomic uint64_t resident_ticks; /* shifted */
+	_Atomic uint64_t resident[RING_RESIDENTS];
 	/* Lost events of threads that found no free slot, by kind. */
 	_Alignas(64) _Atomic uint64_t lost_unslotted[WIRE_KINDS];
 

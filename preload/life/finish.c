@@ -18,6 +18,8 @@
 #include "evprof/shown_text.h"
 #include "join/handshake.h"
 #include "life/life.h"
+#include "life/mappings.h"
+#include "ring/clock.h"
 #include "ring/process.h"
 #include "ring/wait.h"
 #include "ring/watch.h"
@@ -115,20 +117,38 @@ static bool begin_to_finish(void)
 	return true;
 }
 
-/*
- * The most bytes of this process that were resident, the pages of its ring among them; 0: not known. getrusage() has
- * those of the image before an exec, too.
- */
-static uint64_t peak_rss_bytes(void)
+/* A line of /proc/self/status, "VmRSS:	  1234 kB", in bytes; 0: there is none. */
+static uint64_t status_bytes(const char *text, const char *name)
 {
-	static const char name[] = "\nVmHWM:";
+	const char *at = strstr(text, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 10) << 10 : 0;
+}
+
+static void write_mappings(struct ring_header *header)
+{
+	struct mappings mappings = {.bytes = {0}};
+
+	if (!mappings_read(&mappings))
+		return;
+	for (unsigned i = 0; i < RING_RESIDENTS; i++)
+		atomic_store(&header->resident[i], mappings.bytes[i]);
+	atomic_store(&header->resident_ticks, clock_now());
+}
+
+/*
+ * What of this process is resident, the pages of its ring among it. getrusage() has the peak of the image before an
+ * exec, too.
+ */
+static void write_resident(struct ring_header *header)
+{
 	char text[2048];
-	const char *at;
 
 	if (seccomp_active() || proc_read("/proc/self/status", text, sizeof(text)) <= 0)
-		return 0;
-	at = strstr(text, name);
-	return at ? strtoull(at + strlen(name), NULL, 10) << 10 : 0;
+		return;
+	atomic_store(&header->peak_rss_bytes, status_bytes(text, "\nVmHWM:"));
+	if (config.events & EVENT_MALLOC && status_bytes(text, "\nVmRSS:") <= MAPPINGS_RESIDENT_MAX)
+		write_mappings(header);
 }
 
 /* number: the signal by which the image ends; 0: it exits, or goes on without recording. */
@@ -137,7 +157,7 @@ static void end_recording(int number)
 	bool locked = process_lock_at_end(); /* a rejoin in another thread changes status and header, too */
 
 	process_set_status(PROCESS_OFF);
-	atomic_store(&process->header->peak_rss_bytes, peak_rss_bytes());
+	write_resident(process->header);
 	atomic_store(&process->header->ending_signal, (uint32_t)number);
 	atomic_store(&process->header->target_state, RING_TARGET_EXITING);
 	if (locked)

@@ -110,9 +110,8 @@ SCENARIO_SOME(memory, resident_size_of_the_killed, SUPPORTED)
 }
 
 /* The program reads its mappings just before it ends. */
-SCENARIO_SOME(memory, parts_of_the_resident_size, SUPPORTED)
+static void expect_parts(const struct outcome *outcome)
 {
-	struct outcome *outcome = run(.python = python, .args = {"@mappings.py"}, .env = {"EVPROF_EVENTS=mem,malloc"});
 	json_t *processes = memory_of(outcome), *end = json_object_get(json_array_get(processes, 0), "resident_at_end");
 	long long all = 0, files = 0, found = json_integer_value(json_object_get(end, "bytes")), sum = 0;
 	long long found_files = json_integer_value(json_object_get(end, "files_bytes"));
@@ -127,6 +126,17 @@ SCENARIO_SOME(memory, parts_of_the_resident_size, SUPPORTED)
 	expect(outcome, llabs(found_files - files * 1024) < 1 << 20, "%lld of files, %lld", found_files, files * 1024);
 	expect(outcome, json_integer_value(json_object_get(end, "python_bytes")) > 30000000, "the blocks are alive");
 	json_decref(processes);
+}
+
+SCENARIO_SOME(memory, parts_of_the_resident_size, SUPPORTED)
+{
+	expect_parts(run(.python = python, .args = {"@mappings.py"}, .env = {"EVPROF_EVENTS=mem,malloc"}));
+}
+
+/* There the program does not wait for its trace. */
+SCENARIO_SOME(memory, parts_of_the_resident_size_in_run, SUPPORTED)
+{
+	expect_parts(run(.python = python, .how = JOB_RUN, .options = {"--memory"}, .args = {"@mappings.py"}));
 }
 
 SCENARIO(memory, leaks_and_imports, SUPPORTED)

@@ -20,7 +20,6 @@
 #include "collector/base/control.h"
 #include "collector/ring/layout.h"
 #include "collector/server/options.h"
-#include "collector/session/mappings.h"
 #include "collector/trace/output.h"
 #include "collector/server/listen.h"
 #include "collector/server/server.h"
@@ -56,52 +55,6 @@ static int parse(const char *text, char *reason, size_t reason_bytes)
 	if (!error)
 		control_message_done(&message);
 	return error;
-}
-
-/* Each mapping has its size in kB below its line. A stack is above its guard, an arena of glibc at 64 MiB. */
-Test(collector_parts, mappings_by_what_they_are)
-{
-	static const char *const lines[] = {
-	    "Rss: 9 kB", /* of no mapping */
-	    "55b4b2fa6000-55b4b2fa8000 r--p 00000000 fe:00 247278                     /usr/bin/a b",
-	    "Rss:   1 kB",
-	    "55b4b3000000-55b4b3100000 rw-p 00000000 00:00 0                          [heap]",
-	    "Rss:   2 kB",
-	    "7f0000000000-7f0000100000 rw-p 00000000 00:00 0 ",
-	    "Rss:    4 kB",
-	    "7f0000100000-7f0004000000 ---p 00000000 00:00 0 ",
-	    "Rss:    0 kB",
-	    "7f0004000000-7f0004100000 rw-p 00000000 00:00 0 ",
-	    "Rss:    8 kB",
-	    "7f1000001000-7f1000002000 ---p 00000000 00:00 0 ",
-	    "Rss:    0 kB",
-	    "7f1000002000-7f1000802000 rw-p 00000000 00:00 0 ",
-	    "Rss:    16 kB",
-	    "Pss:  5 kB",
-	    "AnonHugePages: 3 kB",
-	    "7f1000802000-7f1000902000 rw-p 00000000 00:00 0 ",
-	    "Rss:    32 kB",
-	    "7f2000000000-7f2000001000 rw-s 00000000 00:01 77                         /memfd:evprof (deleted)",
-	    "Rss:  64 kB",
-	    "7f2100000000-7f2100001000 rw-s 00000000 00:01 78          /dev/shm/x",
-	    "Rss:  128 kB",
-	    "7ffe00000000-7ffe00100000 rw-p 00000000 00:00 0                          [stack]",
-	    "Rss:  256 kB",
-	    "",
-	    "nonsense"};
-	struct meta_resident_parts parts = {0};
-	struct mappings_reader reader = {0};
-
-	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
-		mappings_take_line(&reader, lines[i], &parts);
-	cr_expect_eq(parts.files, 1 << 10);
-	cr_expect_eq(parts.heap, (2 + 4 + 8) << 10);
-	cr_expect_eq(parts.stacks, (16 + 256) << 10);
-	cr_expect_eq(parts.anonymous, 32 << 10);
-	cr_expect_eq(parts.evprof, 64 << 10);
-	cr_expect_eq(parts.shared, 128 << 10);
-	cr_expect(mappings_read(getpid(), &parts) && parts.files && parts.stacks, "this process can be read");
-	cr_expect(!mappings_read(0, &parts) && !parts.files, "no process has the pid 0");
 }
 
 Test(collector_parts, a_join_is_parsed)
