@@ -152,6 +152,18 @@ void collector_log_status(struct collector *collector)
 	json_decref(status);
 }
 
+static void renew_metrics(struct collector *collector, uint64_t now_ns)
+{
+	static const struct peer_rights all = {.all = true};
+	json_t *status;
+
+	if (!metrics_are_due(&collector->metrics, now_ns))
+		return;
+	status = describe(collector, "all", &all, now_ns);
+	metrics_write(&collector->metrics, status, now_ns);
+	json_decref(status);
+}
+
 static int make_tools(struct session_tools *tools, struct loop *loop, const struct collector_config *config)
 {
 	*tools = (struct session_tools){.loop = loop,
@@ -188,7 +200,8 @@ int collector_init(struct collector *collector, const struct collector_config *c
 					 .request = on_request};
 	int error;
 
-	*collector = (struct collector){.private = config->private, .started_ns = clock_now_ns()};
+	*collector = (struct collector){
+	    .private = config->private, .started_ns = clock_now_ns(), .metrics = {.path = config->metrics}};
 	error = loop_init(&collector->loop);
 	if (error)
 		return error;
@@ -211,6 +224,7 @@ void collector_done(struct collector *collector)
 		session_free(session);
 	}
 	requests_done(&collector->requests);
+	metrics_done(&collector->metrics);
 	server_free(collector->server);
 	free_tools(&collector->tools);
 	loop_done(&collector->loop);
@@ -261,6 +275,7 @@ static bool run_round(struct collector *collector, struct drain_result *result)
 	resolver_work(collector->tools.resolver, now_ns);
 	folder_tend(&collector->tools.folder, now_ns);
 	answer_requests(collector, now_ns);
+	renew_metrics(collector, now_ns);
 	/* After the rounds: a process that joined before another one ended is known when that end is answered. */
 	if (!ended)
 		came = server_poll(collector->server, now_ns);
@@ -295,6 +310,15 @@ static int patience_us(const struct collector *collector, uint64_t now_ns)
 	return least_us;
 }
 
+/* Of a daemon that records nobody; -1: nothing is to be done. */
+static int idle_patience_us(const struct collector *collector, uint64_t now_ns)
+{
+	int folder_us = folder_patience_us(&collector->tools.folder, now_ns);
+	int metrics_us = metrics_patience_us(&collector->metrics, now_ns);
+
+	return folder_us < 0 || (metrics_us >= 0 && metrics_us < folder_us) ? metrics_us : folder_us;
+}
+
 static int next_timeout_us(struct collector *collector, const struct drain_result *result, uint64_t now_ns)
 {
 	struct pace_limits limits = {.chunk_words = drain_chunk_words(&collector->tools.drain, now_ns),
@@ -308,7 +332,7 @@ static int next_timeout_us(struct collector *collector, const struct drain_resul
 		/* A private collector polls whether it may end: not every reason to end wakes it. */
 		if (server_has_peers(collector->server))
 			return WAIT_US;
-		return collector->private ? HELD_US : folder_patience_us(&collector->tools.folder, now_ns);
+		return collector->private ? HELD_US : idle_patience_us(collector, now_ns);
 	}
 	limits.longest_us = patience_us(collector, now_ns);
 	us = pace_next(&collector->pace, result, &limits, now_ns);

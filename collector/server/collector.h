@@ -7,6 +7,7 @@
 
 #include "base/loop.h"
 #include "session/pace.h"
+#include "server/metrics.h"
 #include "server/requests.h"
 #include "server/server.h"
 #include "session/session.h"
@@ -18,6 +19,7 @@ struct collector {
 	struct session_tools tools;
 	struct server *server;
 	struct session *sessions;
+	struct metrics metrics;
 	struct requests requests; /* answered after the next round */
 	bool private;
 	bool had_session;
@@ -36,6 +38,7 @@ struct collector_config {
 	const char *output;
 	struct user_limits limits;
 	struct folder_limits folder_limits;
+	const char *metrics; /* path of a file; NULL: none */
 };
 
 /* Takes over the listening socket on success. 0 or -errno. */

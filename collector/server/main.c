@@ -225,7 +225,8 @@ int main(int argc, char **argv)
 	    .formats = options.formats,
 	    .output = options.output,
 	    .limits = options.limits,
-	    .folder_limits = options.folder_limits};
+	    .folder_limits = options.folder_limits,
+	    .metrics = options.metrics};
 	if (config.listen_fd < 0)
 		return 1;
 	error = collector_init(&collector, &config);

@@ -31,6 +31,7 @@ enum {
 	OPTION_KEEP,
 	OPTION_KEEP_FOR,
 	OPTION_MIN_FREE,
+	OPTION_METRICS,
 	OPTION_LOG,
 	OPTION_FOREGROUND
 };
@@ -50,6 +51,7 @@ static const struct option long_options[] = {
     {"keep", required_argument, NULL, OPTION_KEEP},
     {"keep-for", required_argument, NULL, OPTION_KEEP_FOR},
     {"min-free", required_argument, NULL, OPTION_MIN_FREE},
+    {"metrics", required_argument, NULL, OPTION_METRICS},
     {"log", required_argument, NULL, OPTION_LOG},
     {"foreground", no_argument, NULL, OPTION_FOREGROUND},
     {"help", no_argument, NULL, 'h'},
@@ -76,6 +78,8 @@ static const char help_text[] =
     "  --keep SIZE          remove the oldest finished traces, and exports of them, when all take more: 20G\n"
     "  --keep-for TIME      remove finished traces that are older: 7d, 12h, 30m\n"
     "  --min-free SIZE      keep so much of the disk free: remove the oldest, then stop recording\n"
+    "  --metrics FILE       write the status for Prometheus each 15 s, for the node exporter's textfile collector;\n"
+    "                       FILE ends with .prom\n"
     "  --log LEVEL          error, warning (default), info or debug; messages go to stderr\n"
     "  --foreground         stay in the foreground (the default)\n"
     "  --private            serve one process tree on descriptor 3, then end; used by libevprof.so and evprof run\n"
@@ -237,6 +241,11 @@ static enum options_result take_option(int option, const char *word, struct opti
 	case OPTION_KEEP_FOR:
 	case OPTION_MIN_FREE:
 		return take_folder_limit(option, &options->folder_limits);
+	case OPTION_METRICS:
+		if (!ends_with(optarg, ".prom"))
+			return option_error("--metrics is a file that ends with .prom, not ", optarg);
+		options->metrics = optarg;
+		return OPTIONS_RUN;
 	case OPTION_FOREGROUND:
 		return OPTIONS_RUN;
 	case OPTION_LOG:

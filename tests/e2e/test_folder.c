@@ -139,3 +139,22 @@ SCENARIO(folder, signals, SCENARIO_ONCE)
 	cr_expect_eq(json_integer_value(json_object_get(json_object_get(status, "collector"), "pid")), pid);
 	json_decref(status);
 }
+
+/* The file is there at once and whole, for every user, and goes with the daemon. */
+SCENARIO(folder, metrics_for_the_node_exporter, SCENARIO_ONCE)
+{
+	const char *directory = run(.how = JOB_BARE, .args = {"mkdir", "traces"})->directory;
+	const char *path = text("%s/evprof.prom", directory);
+	struct background *daemon = begin_daemon(directory, "--metrics", path);
+	char *said = file_read(path, NULL);
+	struct stat status;
+
+	(void)python;
+	cr_assert(said && stat(path, &status) == 0, "%s", file_read(daemon->log, NULL));
+	cr_expect_eq(status.st_mode & 07777, 0644);
+	cr_expect(strstr(said, "\nevprof_processes 0\n") && strstr(said, "\nevprof_collector_free_bytes "), "%s", said);
+	end_daemon(daemon);
+	cr_expect(access(path, F_OK) < 0, "it is removed");
+	cr_expect(run(.how = JOB_BARE, .args = {"sh", "-c", text("ls '%s'/evprof.prom*", directory)})->status != 0,
+		  "and leaves nothing");
+}

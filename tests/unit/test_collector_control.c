@@ -25,6 +25,7 @@
 #include "collector/base/answer.h"
 #include "collector/base/clock.h"
 #include "collector/server/collector.h"
+#include "collector/server/metrics.h"
 #include "fake_target.h"
 
 #define WAIT_MS 10
@@ -508,4 +509,37 @@ Test(collector_control, a_private_collector_shows_strangers_nothing)
 	cr_expect_eq(processes_shown(ONE_USER, 0), -1);
 	cr_expect_eq(processes_shown(0, 0), 1);
 	leave(&target);
+}
+
+/* ---- metrics -------------------------------------------------------------------------------------------------- */
+
+/* Each line is a comment or a sample, each sample follows the type of its metric, and any name is escaped. */
+Test(collector_answer, metrics_are_text_of_prometheus)
+{
+	json_t *status =
+	    json_pack("{s:{s:i, s:f, s:n}, s:[{s:i, s:s, s:s, s:i, s:i, s:i, s:i}]}", "collector", "rss_bytes", 4096,
+		      "cpu_s", 1.25, "free_bytes", "processes", "pid", 7, "program", "a\"b\\c\nd", "recording",
+		      "sample", "events", 100, "lost", 3, "bytes", 4000, "events_per_s", 50);
+	size_t bytes;
+	char *text = metrics_text(status, &bytes), *line, *rest = text;
+	char type[128] = "", name[128];
+
+	cr_assert(text && strlen(text) == bytes && bytes && text[bytes - 1] == '\n');
+	cr_expect(strstr(text, "\nevprof_process_events_total{pid=\"7\",program=\"a\\\"b\\\\c\\nd\"} 100\n"), "%s",
+		  text);
+	cr_expect(strstr(text, "\nevprof_process_lost_events_total{pid=\"7\",program=\"a\\\"b\\\\c\\nd\"} 3\n"));
+	cr_expect(strstr(text, "\",mode=\"sample\"} 1\n"));
+	cr_expect(strstr(text, "\nevprof_collector_resident_bytes 4096\n"));
+	cr_expect(strstr(text, "\nevprof_collector_cpu_seconds_total 1.250\n"));
+	cr_expect(strstr(text, "\nevprof_processes 1\n"));
+	cr_expect(!strstr(text, "evprof_collector_free_bytes"), "what is not known is left out");
+	while ((line = strsep(&rest, "\n")) && *line) {
+		if (line[0] == '#' && sscanf(line, "# TYPE %127s", type) < 1)
+			cr_expect(strncmp(line, "# HELP evprof_", 14) == 0, "%s", line);
+		if (line[0] != '#')
+			cr_expect(sscanf(line, "%127[a-z_]", name) == 1 && strcmp(name, type) == 0, "%s: %s", type,
+				  line);
+	}
+	free(text);
+	json_decref(status);
 }
