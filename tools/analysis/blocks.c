@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "evprof/invariant.h"
 #include "util/grow.h"
 
 #define SIZE_BITS 30
@@ -24,29 +25,80 @@ static struct heap_block block_of(uint64_t address, uint64_t value, uint64_t byt
 	return (struct heap_block){address, bytes, (uint32_t)(value >> 32), ((uint32_t)value >> SIZE_BITS) - 1};
 }
 
-/* Removes the block at an address. False: none is known. */
-static bool take(struct blocks *blocks, uint64_t address, uint64_t *value, uint64_t *bytes)
+/* The slot of an address, or the one that it would get. There is at least one slot. */
+static inline struct block_slot *slot_of(const struct blocks *blocks, uint64_t address)
 {
-	if (!address || !u64_map_take(&blocks->at, address, value))
+	uint64_t hash = address * UINT64_C(0x9e3779b97f4a7c15);
+	size_t slot = (size_t)(hash ^ hash >> 29) & blocks->mask;
+
+	while (blocks->slots[slot].address && blocks->slots[slot].address != address)
+		slot = (slot + 1) & blocks->mask;
+	return &blocks->slots[slot];
+}
+
+/* Makes the table anew, without the addresses where no block is; twice as large if that would free too few slots. */
+static int renew_slots(struct blocks *blocks)
+{
+	size_t size = !blocks->slots ? 1024 : (blocks->mask + 1) << (blocks->alive * 8 > blocks->mask * 3);
+	struct blocks grown = {.slots = calloc(size, sizeof(*grown.slots)), .mask = size - 1};
+
+	if (!grown.slots)
+		return -ENOMEM;
+	for (size_t i = 0; blocks->slots && i <= blocks->mask; i++)
+		if (blocks->slots[i].value)
+			*slot_of(&grown, blocks->slots[i].address) = blocks->slots[i];
+	free(blocks->slots);
+	blocks->slots = grown.slots;
+	blocks->mask = grown.mask;
+	blocks->taken = blocks->alive;
+	return 0;
+}
+
+/* Removes the block at an address. False: none is known. */
+static inline bool take(struct blocks *blocks, uint64_t address, uint64_t *value, uint64_t *bytes)
+{
+	struct block_slot *slot;
+
+	if (!address || !blocks->slots)
 		return false;
+	slot = slot_of(blocks, address);
+	if (!slot->value)
+		return false;
+	*value = slot->value;
+	slot->value = 0;
+	invariant(blocks->alive);
+	blocks->alive--;
 	*bytes = *value & BLOCK_LARGE;
-	if (*bytes == BLOCK_LARGE)
+	if (__builtin_expect(*bytes == BLOCK_LARGE, 0))
 		u64_map_take(&blocks->large, address, bytes);
 	return true;
 }
 
-static int put(struct blocks *blocks, uint64_t address, uint64_t value, uint64_t bytes)
+static int put_large(struct blocks *blocks, uint64_t address, uint64_t bytes)
 {
-	uint64_t *large = bytes < BLOCK_LARGE ? NULL : u64_map_make(&blocks->large, address), *block;
+	uint64_t *large = u64_map_make(&blocks->large, address);
 
-	if (bytes >= BLOCK_LARGE && !large)
+	if (!large)
 		return -ENOMEM;
-	block = u64_map_make(&blocks->at, address);
-	if (!block)
+	*large = bytes;
+	return 0;
+}
+
+/* Puts a block at an address; one that was there is forgotten. */
+static inline int put(struct blocks *blocks, uint64_t address, uint64_t value, uint64_t bytes)
+{
+	struct block_slot *slot;
+
+	if (__builtin_expect(!blocks->slots || blocks->taken * 2 > blocks->mask, 0) && renew_slots(blocks) < 0)
 		return -ENOMEM;
-	*block = (value & ~(uint64_t)BLOCK_LARGE) | (large ? BLOCK_LARGE : bytes);
-	if (large)
-		*large = bytes;
+	if (__builtin_expect(bytes >= BLOCK_LARGE, 0) && put_large(blocks, address, bytes) < 0)
+		return -ENOMEM;
+	slot = slot_of(blocks, address);
+	blocks->taken += !slot->address;
+	blocks->alive += !slot->value;
+	invariant(blocks->alive <= blocks->taken && blocks->taken * 2 <= blocks->mask + 1);
+	slot->address = address;
+	slot->value = (value & ~(uint64_t)BLOCK_LARGE) | (bytes < BLOCK_LARGE ? bytes : BLOCK_LARGE);
 	return 0;
 }
 
@@ -78,7 +130,7 @@ static int put_back(struct blocks *blocks, uint32_t thread)
 	blocks->moves[thread] = (struct block_move){0};
 	if (!move.known)
 		return 0;
-	if (!u64_map_value(&blocks->at, move.address))
+	if (!blocks->slots || !slot_of(blocks, move.address)->value)
 		return put(blocks, move.address, move.value, move.bytes);
 	end(blocks, move.address, move.value, move.bytes, false);
 	return 0;
@@ -192,9 +244,50 @@ int blocks_add(struct blocks *blocks, const struct heap_block *made)
 	return put(blocks, made->address, value_of(made), made->bytes);
 }
 
+static void note_freed(void *user, const struct heap_block *gone, int more, bool freed)
+{
+	uint64_t *bytes = user;
+
+	(void)more;
+	if (freed)
+		*bytes = gone->bytes;
+}
+
+static int follow_rare(struct blocks *blocks, uint32_t thread, uint32_t head, const uint64_t *extra, uint64_t *freed)
+{
+	struct heap_block made;
+	int error;
+
+	blocks->gone = note_freed;
+	/* cppcheck-suppress autoVariables ; for this call */
+	blocks->user = freed;
+	error = blocks_pass(blocks, thread, head, extra, &made);
+	if (!error && made.address && made.source != BLOCK_OF_FILE)
+		error = blocks_add(blocks, &made);
+	blocks->user = NULL;
+	return error;
+}
+
+int blocks_follow(struct blocks *blocks, uint32_t thread, uint32_t head, const uint64_t *extra, uint64_t *freed)
+{
+	unsigned kind = wire_head_plain_kind(head);
+	uint64_t address, value;
+
+	*freed = 0;
+	if (kind != WIRE_FREE && kind != WIRE_MALLOC && kind != WIRE_CALLOC)
+		return follow_rare(blocks, thread, head, extra, freed);
+	address = wire_memory_address(extra[0]);
+	if (kind == WIRE_FREE) {
+		take(blocks, address, &value, freed);
+		return 0;
+	}
+	value = UINT64_C(1) << SIZE_BITS; /* of nobody; the source does not matter */
+	return address ? put(blocks, address, value, wire_memory_size(head, extra[0])) : 0;
+}
+
 void blocks_done(struct blocks *blocks)
 {
-	u64_map_done(&blocks->at);
+	free(blocks->slots);
 	u64_map_done(&blocks->large);
 	mapped_ranges_done(&blocks->ranges);
 	free(blocks->moves);

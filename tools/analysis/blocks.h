@@ -14,7 +14,7 @@
  *   mapped   a range of mmap() without a file is a block; each part that munmap() leaves of it is one. What is mapped
  *            over a range ends it there
  *
- * Memory: 32 to 64 bytes a block, at their maximum.
+ * Memory: 32 to 86 bytes a block, at their maximum.
  */
 #ifndef EVPROF_TOOLS_ANALYSIS_BLOCKS_H
 #define EVPROF_TOOLS_ANALYSIS_BLOCKS_H
@@ -53,8 +53,17 @@ typedef void block_gone(void *user, const struct heap_block *gone, int more, boo
 struct block_move {
 	uint64_t address; /* 0: none has begun */
 	bool known;
-	uint64_t value; /* as in struct blocks */
+	uint64_t value; /* as in struct block_slot */
 	uint64_t bytes;
+};
+
+/*
+ * A slot of the table by address. An address that was freed keeps its slot, because allocators use it again soon: then
+ * neither event moves a slot. It loses the slot where the table is made anew.
+ */
+struct block_slot {
+	uint64_t address; /* 0: free */
+	uint64_t value;	  /* owner << 32 | (source + 1) << 30 | size, or BLOCK_LARGE; 0: no block */
 };
 
 /* All zeros but what the owner sets: no block. */
@@ -62,8 +71,11 @@ struct blocks {
 	block_gone *gone;
 	void *user;
 	/* Internal. */
-	struct u64_map at;    /* address: owner << 32 | (source + 1) << 30 | size, or BLOCK_LARGE */
-	struct u64_map large; /* address: size */
+	struct block_slot *slots; /* open addressing, at most half of them taken */
+	size_t mask;		  /* their number - 1 */
+	size_t taken;		  /* slots with an address */
+	size_t alive;		  /* slots with a block */
+	struct u64_map large;	  /* address: size */
 	struct mapped_ranges ranges;
 	struct block_move *moves; /* by thread */
 	uint32_t move_count;
@@ -87,6 +99,11 @@ static inline bool blocks_want(unsigned kind)
  */
 int blocks_pass(struct blocks *blocks, uint32_t thread, uint32_t head, const uint64_t *extra, struct heap_block *made);
 int blocks_add(struct blocks *blocks, const struct heap_block *made);
+/*
+ * Both in one, for owners that want only the size of the block that the event frees: sets *freed to it, or to 0. The
+ * owner sets no gone().
+ */
+int blocks_follow(struct blocks *blocks, uint32_t thread, uint32_t head, const uint64_t *extra, uint64_t *freed);
 void blocks_done(struct blocks *blocks);
 
 #endif

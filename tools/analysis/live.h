@@ -18,7 +18,7 @@
  *   missing   where events are missing (lost, damaged, or recording was paused), a block freed there stays live until
  *             its address is used again
  *
- * Memory grows with the number of live blocks (32 to 64 bytes each, at their maximum) and of different stacks of the
+ * Memory grows with the number of live blocks (32 to 86 bytes each, at their maximum) and of different stacks of the
  * process (190 to 360 bytes each), not with the length of the trace.
  */
 #ifndef EVPROF_TOOLS_ANALYSIS_LIVE_H

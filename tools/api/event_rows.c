@@ -77,7 +77,6 @@ struct row_process {
 	const struct function_name *functions; /* by key + 1 */
 	const int32_t *marks;		       /* names by id */
 	struct blocks blocks;		       /* alive */
-	int64_t freed;			       /* minus the size of what the current event freed */
 	struct u64_map spans;		       /* that are open (named_events.h) */
 };
 
@@ -132,42 +131,30 @@ static inline void put_memory_row(struct event_rows *rows, const struct event_st
 	put_row(rows, event, what);
 }
 
-static void note_freed(void *user, const struct heap_block *gone, int more, bool freed)
-{
-	struct row_process *process = user;
-
-	(void)more;
-	if (freed)
-		process->freed = -(int64_t)gone->bytes;
-}
-
-/* Follows the block of a memory event. Sets the process's freed. */
-static int follow_block(const struct event_rows *rows, const struct event_stream_event *event)
+/* Follows the block of a memory event. Sets *freed to minus the size of what it frees. */
+static inline int follow_block(const struct event_rows *rows, const struct event_stream_event *event, int64_t *freed)
 {
 	struct row_process *process = event->user;
-	struct heap_block made;
-	int error;
+	uint64_t bytes = 0;
+	int error = 0;
 
-	process->freed = 0;
-	if (!rows->sizes)
-		return 0;
-	error = blocks_pass(&process->blocks, event->thread->number, event->head, event->extra, &made);
-	return error || !made.address ? error : blocks_add(&process->blocks, &made);
+	if (rows->sizes)
+		error = blocks_follow(&process->blocks, event->thread->number, event->head, event->extra, &bytes);
+	*freed = -(int64_t)bytes;
+	return error;
 }
 
-static int take_memory(struct event_rows *rows, const struct event_stream_event *event, enum row_what what)
+static inline int take_memory(struct event_rows *rows, const struct event_stream_event *event, enum row_what what)
 {
 	uint64_t address = wire_memory_address(event->extra[0]);
-	int error = follow_block(rows, event);
-	int64_t freed = ((struct row_process *)event->user)->freed;
+	int64_t size;
+	int error = follow_block(rows, event, &size);
 
-	if (what == ROW_FREE) {
-		put_memory_row(rows, event, address, freed, what);
-		return error;
-	}
 	if (what == ROW_REALLOC)
-		put_memory_row(rows, event, wire_memory_address(event->extra[1]), freed, ROW_REALLOC_FREE);
-	put_memory_row(rows, event, address, (int64_t)wire_memory_size(event->head, event->extra[0]), what);
+		put_memory_row(rows, event, wire_memory_address(event->extra[1]), size, ROW_REALLOC_FREE);
+	if (what != ROW_FREE)
+		size = (int64_t)wire_memory_size(event->head, event->extra[0]);
+	put_memory_row(rows, event, address, size, what);
 	return error;
 }
 
@@ -202,9 +189,10 @@ static int take_event(void *owner, const struct event_stream_event *event)
 	struct event_rows *rows = owner;
 	unsigned kind = wire_head_kind(event->head);
 	enum row_what what = what_of[kind];
+	int64_t freed;
 
 	if (what == ROW_NONE)
-		return blocks_want(kind) && !blocks_is_event(kind) ? follow_block(rows, event) : 0;
+		return blocks_want(kind) && !blocks_is_event(kind) ? follow_block(rows, event, &freed) : 0;
 	rows->thread = event->thread;
 	if (what >= ROW_SPAN_BEGIN)
 		return take_named(rows, event, what);
@@ -225,8 +213,6 @@ static int begin_process(void *owner, const struct trace_process *process, uint3
 	if (!own)
 		return -ENOMEM;
 	rows->processes[process->number] = own;
-	own->blocks.gone = note_freed;
-	own->blocks.user = own;
 	own->functions = rows->names->of[process->number];
 	own->marks = rows->names->marks[process->number];
 	return 0;

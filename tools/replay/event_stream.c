@@ -150,19 +150,24 @@ static void show_pop(void *owner, struct replay *replay, struct replay_frame *fr
 		emit_event(stream, frame->key, frame->owner);
 }
 
-static int show_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
+/* Reports an event of the innermost shown function. */
+static inline void show_inside(struct event_stream *stream, const struct replay *replay)
 {
-	struct event_stream *stream = owner;
 	uint32_t shown = stream->thread->shown;
-	unsigned kind = wire_head_kind(head);
 
-	(void)extra;
-	if (wire_is_bookkeeping(kind) && kind != WIRE_REALLOC_BEGIN && kind != WIRE_GAP)
-		return 0;
 	if (shown)
 		emit_event(stream, replay->frames[shown - 1].key, replay->frames[shown - 1].owner);
 	else
 		emit_event(stream, EVENT_STREAM_NOBODY, EVENT_STREAM_NOBODY);
+}
+
+static int show_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
+{
+	unsigned kind = wire_head_kind(head);
+
+	(void)extra;
+	if (!wire_is_bookkeeping(kind) || kind == WIRE_REALLOC_BEGIN || kind == WIRE_GAP)
+		show_inside(owner, replay);
 	return 0;
 }
 
@@ -308,6 +313,15 @@ static inline __attribute__((always_inline)) void step_thread(struct event_strea
 	unsigned kind = wire_head_kind(head);
 
 	replay->now = (uint64_t)stream->event.ns;
+	/* What most events are where allocations are recorded: they leave the stack alone. */
+	if (wire_is_memory(kind)) {
+		if (sink == &show_sink)
+			show_inside(stream, replay);
+		return;
+	}
+	/* Nothing here needs the places in frames and the native stacks. */
+	if (kind == WIRE_AT_INSTRUCTION || kind == WIRE_NATIVE_STACK)
+		return;
 	if (kind < WIRE_CALL || kind > WIRE_C_EXCEPTION) {
 		replay_other(replay, head, stream->event.extra, sink, stream);
 		return;

@@ -159,9 +159,11 @@ void replay_switch(struct replay *replay, const uint64_t *extra, const struct re
 
 static bool add_own(struct replay *replay, uint32_t key)
 {
-	int error =
-	    grow_by_one(&replay->own_stack, &replay->own_allocated, replay->own_depth, sizeof(*replay->own_stack));
+	int error = 0;
 
+	if (replay->own_depth == replay->own_allocated)
+		error = grow_by_one(&replay->own_stack, &replay->own_allocated, replay->own_depth,
+				    sizeof(*replay->own_stack));
 	replay->out_of_memory |= error != 0;
 	if (!error)
 		replay->own_stack[replay->own_depth++] = key;
