@@ -145,9 +145,13 @@ static int take_text(struct options *options, const char *name, const char *valu
 	const struct {
 		const char *name;
 		const char **value;
-	} texts[] = {{"weight", &options->weight},     {"function", &options->function},
-		     {"output", &options->output},     {"mark-begin", &options->mark_begin},
-		     {"mark-end", &options->mark_end}, {"span", &options->span}};
+	} texts[] = {{"weight", &options->weight},
+		     {"function", &options->function},
+		     {"output", &options->output},
+		     {"mark-begin", &options->mark_begin},
+		     {"mark-end", &options->mark_end},
+		     {"span", &options->span},
+		     {"by", &options->by}};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if (strcmp(texts[i].name, name) != 0)

@@ -85,6 +85,20 @@ same("a trace and itself", {row.change for row in trace.diff(trace)}, {"both"})
 other = evprof.load(path, exclude="leaf")
 removed = [row for row in trace.diff(other) if row.change == "removed"]
 same("what is removed", [(row.name, row.calls_a, row.calls_b) for row in removed], [("leaf", counts["leaf"], 0)])
+allocated = collections.Counter()
+for row in trace.memory(by="line"):
+    allocated[row.file, row.name] += row.allocations
+for by in ("line", "function"):
+    changes = list(trace.diff(trace, memory=True, by=by))
+    same("allocations by " + by, sum((collections.Counter({(row.file, row.name): row.allocations_a}) for row in changes),
+                                     collections.Counter()), +allocated)
+    same("nothing has changed", [row for row in changes if row.peak_bytes_a != row.peak_bytes_b or row.change != "both"], [])
+removed = [row for row in trace.diff(other, memory=True) if row.change == "removed"]
+same("what leaf allocates is another's", {row.name for row in removed} <= {"leaf"}, True)
+try:
+    sys.exit("memory by place: %r" % trace.diff(other, memory=True, by="place"))
+except evprof.EvprofError:
+    pass
 
 
 # texts

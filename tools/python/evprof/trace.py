@@ -571,17 +571,24 @@ class Trace:
         """
         return self._table("tasks", filters)
 
-    def diff(self, other: "Trace", **filters: Any) -> Table:
+    def diff(self, other: "Trace", memory: bool = False, by: str = "line", **filters: Any) -> Table:
         """A Table with a row for each function of this trace (a) or the other one (b), matched as by `evprof diff`, the
         largest change of own time first: file, line, name; change: both, added or removed; calls_a, calls_b, own_a, own_b,
         cumulative_a, cumulative_b (ns), allocations_a, allocations_b, bytes_a, bytes_b. Not with min_duration.
+
+        memory=True has the rows of `evprof diff --memory` instead, by line, function, module, thread, task or library, the
+        largest change at the peak first. After change: peak_bytes_a, peak_bytes_b, end_bytes_a, end_bytes_b, allocations_a,
+        allocations_b, bytes_a, bytes_b, temporary_a, temporary_b.
 
         >>> import evprof
         >>> trace = evprof.load(trace_path)
         >>> {row.calls_a - row.calls_b for row in trace.diff(trace)}
         {0}
+        >>> trace.diff(trace, memory=True).columns[4:6]
+        ['peak_bytes_a', 'peak_bytes_b']
         """
-        return Table(self._pointer().diff(self._options(filters), other._pointer(), other._options(filters)))
+        sites = [("by", by)] if memory else []
+        return Table(self._pointer().diff(self._options(filters) + sites, other._pointer(), other._options(filters) + sites))
 
     def flame(self, format: str = "folded", weight: str = "time", **filters: Any) -> str:
         """A flame graph: "folded" stacks, a line each, for flamegraph.pl and speedscope, or the "html" page of
