@@ -560,6 +560,25 @@ SCENARIO(html, killed_and_cut, SCENARIO_ONCE)
 	page_close(&page);
 }
 
+/* The program says what the kernel counts while it sleeps, and the collector looks meanwhile. */
+SCENARIO(html, resident_size, SCENARIO_ONCE)
+{
+	struct outcome *outcome =
+	    run(.python = python_any(), .env = {"EVPROF_EVENTS=call,mem"},
+		.args = {"-c", "import re, time\nkept = b'x' * 60000000\n"
+			       "text = open('/proc/self/status').read()\n"
+			       "print(re.search(r'VmRSS:\\s*(\\d+)', text).group(1), flush=True)\ntime.sleep(1.2)\n"});
+	struct page page;
+	double own = atof(outcome->out) * 1024, found;
+
+	(void)python;
+	page = page_open(outcome);
+	found = browser_number(page.browser, "Math.max(...evprof.heaps[0].resident.bytes)");
+	cr_assert(own > 60000000 && fabs(found - own) < 4 << 20, "%.0f bytes, by its own reading %.0f", found, own);
+	cr_assert(browser_number(page.browser, "evprof.heaps[0].top") == found, "the scale is that of both curves");
+	page_close(&page);
+}
+
 /* Python's heap: a block of 50 MB is made and freed. */
 SCENARIO(html, heap, SCENARIO_ONCE)
 {

@@ -367,6 +367,7 @@ static int write_tables(struct html *html)
 	write_block(html, html->heaps.table, HTML_HEAP_COLUMNS);
 	write_block(html, html->moments.steps, HTML_STEP_COLUMNS);
 	write_block(html, html->moments.counters, HTML_COUNTER_COLUMNS);
+	write_block(html, html->heaps.resident, HTML_RESIDENT_COLUMNS);
 	html_columns_done(columns, HTML_FUNCTION_COLUMNS);
 	if (!error)
 		error = html_packer_wait(&html->packer);
@@ -375,8 +376,9 @@ static int write_tables(struct html *html)
 		    html->output,
 		    "<script type=\"application/json\" id=\"meta\">{\"directory\":%u,\"functions\":%u,\"tree\":%u,"
 		    "\"activity\":%u,\"instants\":%u,\"heaps\":%u,\"steps\":%u,\"counters\":%u,"
-		    "\"texts\":%u,\n",
-		    directory, first, first + 1, first + 2, first + 3, first + 4, first + 5, first + 6, html->blocks);
+		    "\"resident\":%u,\"texts\":%u,\n",
+		    directory, first, first + 1, first + 2, first + 3, first + 4, first + 5, first + 6, first + 7,
+		    html->blocks);
 	return error;
 }
 

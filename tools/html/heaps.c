@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "analysis/live.h"
+#include "analysis/rss_curve.h"
 #include "replay/program_end.h"
 
 /* --- the curve --- */
@@ -134,6 +135,43 @@ static int add_curve(struct html_heaps *heaps, uint32_t process, struct html_sit
 	return error;
 }
 
+/* The resident size of a process: the highest of each `group` looks. */
+struct resident_points {
+	struct html_column *columns;
+	uint32_t process, group, count;
+	struct rss_point highest;
+};
+
+static void put_resident(struct resident_points *points)
+{
+	if (points->count)
+		html_row_put(points->columns,
+			     (uint64_t[HTML_RESIDENT_COLUMNS]){points->process, (uint64_t)points->highest.ns,
+							       points->highest.bytes},
+			     HTML_RESIDENT_COLUMNS);
+	points->count = 0;
+}
+
+static void add_resident(void *owner, const struct rss_point *point)
+{
+	struct resident_points *points = owner;
+
+	if (!points->count || point->bytes > points->highest.bytes)
+		points->highest = *point;
+	if (++points->count == points->group)
+		put_resident(points);
+}
+
+static void write_resident(struct html_heaps *heaps, const struct call_walk *walk, uint32_t process)
+{
+	struct resident_points points = {.columns = heaps->resident,
+					 .process = process,
+					 .group = walk->process->resident_count / HTML_RESIDENT_POINTS + 1};
+
+	rss_curve(walk->trace, walk->process, walk->filter, add_resident, &points);
+	put_resident(&points);
+}
+
 int html_heaps_process(struct html_heaps *heaps, const struct call_walk *walk, uint32_t process)
 {
 	struct html_sites sites = {
@@ -155,6 +193,7 @@ int html_heaps_process(struct html_heaps *heaps, const struct call_walk *walk, u
 		error = html_sites_end(&sites, end_ns);
 	if (!error)
 		error = add_curve(heaps, process, &sites, end_ns);
+	write_resident(heaps, walk, process);
 	heaps->missing |= live.missing;
 	html_sites_done(&sites);
 	live_done(&live);
@@ -197,6 +236,7 @@ int html_heaps_write(struct html_heaps *heaps, struct html_functions *functions,
 void html_heaps_done(struct html_heaps *heaps)
 {
 	html_columns_done(heaps->table, HTML_HEAP_COLUMNS);
+	html_columns_done(heaps->resident, HTML_RESIDENT_COLUMNS);
 	html_columns_done(heaps->curves, HTML_CURVE_COLUMNS);
 	html_columns_done(heaps->sites, HTML_SITE_COLUMNS);
 	stack_functions_done(&heaps->made_by);

@@ -41,7 +41,9 @@ void html_curve_columns(const struct html_curve *curve, struct html_column *colu
 
 /* --- heaps --- */
 
-enum { HTML_HEAP_COLUMNS = 9 };
+enum { HTML_HEAP_COLUMNS = 9, HTML_RESIDENT_COLUMNS = 3 };
+
+#define HTML_RESIDENT_POINTS 16384 /* of a process; of more, the highest of each few */
 
 /* All zeros but packer, blocks and progress, which it does not own, and the shown time range: empty. */
 struct html_heaps {
@@ -54,6 +56,7 @@ struct html_heaps {
 	 * sites, number of their moments, of their rows
 	 */
 	struct html_column table[HTML_HEAP_COLUMNS];
+	struct html_column resident[HTML_RESIDENT_COLUMNS]; /* process, time, bytes: the resident size of each */
 	struct html_column curves[HTML_CURVE_COLUMNS]; /* of all processes: a block for each would be slow to write */
 	uint32_t curves_block;			       /* block of curves; valid if there are any */
 	struct html_column sites[HTML_SITE_COLUMNS];   /* of processes, likewise */

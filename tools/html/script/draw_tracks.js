@@ -146,7 +146,7 @@ function drawHeap(context, track, top) {
 		return;
 	const bottom = track.y - top + track.height - 3;
 	const tall = track.height - 10;
-	const yOf = (value) => bottom - (tall * value) / (heap.peak || 1);
+	const yOf = (value) => bottom - (tall * value) / (heap.top || 1);
 	const first = Math.max(lowerBound(heap.time, 0, heap.time.length, view.from) - 1, 0);
 	context.beginPath();
 	context.moveTo(Math.max(xOf(heap.time[first]), -10), bottom);
@@ -168,7 +168,26 @@ function drawHeap(context, track, top) {
 	context.strokeStyle = palette.curve;
 	context.lineWidth = 1;
 	context.stroke();
+	drawResident(context, heap.resident, yOf);
 	drawHeapMoments(context, heap, track.y - top, track.height);
+}
+
+/* The resident size, on the scale of the heap: a line from look to look. */
+function drawResident(context, {time, bytes}, yOf) {
+	const first = Math.max(lowerBound(time, 0, time.length, view.from) - 1, 0);
+	context.beginPath();
+	for (let i = first, y = 0; i < time.length && (i === first || time[i - 1] <= view.to); i++) {
+		const x = Math.min(Math.max(xOf(time[i]), -10), view.width + 10);
+		if (i > first)
+			context.lineTo(x, y); /* as last seen */
+		y = yOf(bytes[i]);
+		context.lineTo(x, y);
+		if (i === time.length - 1)
+			context.lineTo(Math.min(xOf(meta.to), view.width + 10), y);
+	}
+	context.strokeStyle = palette.faint;
+	context.lineWidth = 1;
+	context.stroke();
 }
 
 /* When most was alive, and when the program had run. */

@@ -72,8 +72,11 @@ async function loadTimeline() {
 		heap.sites = {...begin, moments: moments[i], rows: rows[i]};
 		begin = {block: begin.block, moment: begin.moment + moments[i], row: begin.row + rows[i], value: begin.value + rows[i] * moments[i]};
 		heap.peak = heap.high.reduce((most, value) => Math.max(most, value), 0);
+		heap.resident = {time: [], bytes: []};
+		heap.top = heap.peak; /* of both curves */
 		heaps.push(heap);
 	}
+	await loadResident();
 	const [thread, time, kind, value] = (await unpack(meta.instants)).map(numbers);
 	instants = meta.threads.map(() => []);
 	for (let i = 0; i < thread.length; i++)
@@ -81,6 +84,20 @@ async function loadTimeline() {
 	[activity] = (await unpack(meta.activity)).map(numbers);
 	await loadTasks();
 	await loadCounters();
+}
+
+/* The resident size of the processes that have a heap. */
+async function loadResident() {
+	const [process, time, bytes] = (await unpack(meta.resident)).map(numbers);
+	const heapOf = new Map(heaps.map((heap) => [heap.process, heap]));
+	for (let i = 0; i < process.length; i++) {
+		const heap = heapOf.get(process[i]);
+		if (!heap)
+			continue;
+		heap.resident.time.push(time[i]);
+		heap.resident.bytes.push(bytes[i]);
+		heap.top = Math.max(heap.top, bytes[i]);
+	}
 }
 
 /* By thread: its tasks by the number of their names, and the steps of each, in order. */
