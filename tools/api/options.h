@@ -1,10 +1,11 @@
 /*
  * options.h - the options of a call of api.h, as a filter and a few more values.
  *
- * As options of the tool: process, thread, include, exclude, exclude-syspath, from, to, min-duration, max-depth, clock;
- * weight (folded), by (what the sites of a diff of memory are). Of tables: kind (which rows of "events"; may come again), function (of "callers": MODULE:FUNCTION,
- * as in evprof check), since-start, event-numbers (those of EventProfiler, as int16), batch-rows. Of the text "cut":
- * output, mark-begin, mark-end, span, span-path (may come again), number, each. Options without a value have "".
+ * As options of the tool: process, thread, include, exclude, exclude-syspath, from, to, min-duration, max-depth,
+ * clock; weight (folded), by (what the sites of a diff of memory are). Of tables: kind (which rows of "events"; may
+ * come again), function (of "callers": MODULE:FUNCTION, as in evprof check), since-start, event-numbers (those of
+ * EventProfiler, as int16), batch-rows. Of the text "cut": output, mark-begin, mark-end, span, span-path (may come
+ * again), number, each. Options without a value have "".
  */
 #ifndef EVPROF_TOOLS_API_OPTIONS_H
 #define EVPROF_TOOLS_API_OPTIONS_H
