@@ -261,6 +261,72 @@ SCENARIO_SOME(pytest, names_of_traces, SUPPORTED)
 	expect(outcome, outcome->status == 0 && strstr(outcome->out, "traces of tests are missing: "), "a line");
 }
 
+/* ---- a worker that crashes ------------------------------------------------------------------------------------- */
+
+#define TESTS_OF_CRASH 7
+
+/* Cuts the span of a test out of whichever trace of the run has it. NULL: none has it. */
+static const char *cut_of(const struct outcome *outcome, const char *test)
+{
+	struct outcome *list = run(.how = JOB_BARE, .args = {"sh", "-c", text("ls %s/*.evp", outcome->directory)});
+	const char *found = NULL;
+
+	for (char *trace = strtok(list->out, "\n"); trace; trace = strtok(NULL, "\n")) {
+		const char *cut = text("%s.%zu.cut", trace, strlen(test));
+
+		if (run(.how = JOB_BARE, .args = {build_path("evprof"), "cut", "--span", test, trace, "-o", cut})
+			->status)
+			continue;
+		expect(outcome, !found, "%s is in one trace", test);
+		found = cut;
+	}
+	return found;
+}
+
+/* Test number n calls leaf() n + 1 times; the last one kills its worker then. */
+static void expect_cut(const struct outcome *outcome, unsigned number)
+{
+	const char *name = number < TESTS_OF_CRASH - 1 ? text("test_good[%u]", number) : "test_dies";
+	const char *cut = cut_of(outcome, text("test_crash.py::%s", name));
+	struct outcome *enough, *less;
+
+	expect(outcome, cut != NULL, "a trace has the span of %s", name);
+	enough = run(.how = JOB_BARE, .args = {build_path("evprof"), "check", "--max-calls",
+					       text("test_crash:leaf=%u", number + 1), cut});
+	less = run(.how = JOB_BARE,
+		   .args = {build_path("evprof"), "check", "--max-calls", text("test_crash:leaf=%u", number), cut});
+	expect(enough, enough->status == 0, "%s calls leaf() at most %u times", name, number + 1);
+	expect(less, less->status == 1, "%s calls leaf() more than %u times", name, number);
+}
+
+/* What docs/pytest.md promises: the trace of the crashed worker's run is there, and spans can be cut out of it. */
+SCENARIO_SOME(pytest, worker_killed, SUPPORTED)
+{
+	static const char *const tests = "import os, pytest\n"
+					 "def leaf(): pass\n"
+					 "@pytest.mark.parametrize('n', range(6))\n"
+					 "def test_good(n):\n"
+					 "    for _ in range(n + 1): leaf()\n"
+					 "def test_dies():\n"
+					 "    for _ in range(7): leaf()\n"
+					 "    os.kill(os.getpid(), 9)\n";
+	struct outcome *place = run(.how = JOB_BARE, .args = {"true"}), *outcome, *list;
+	const char *path = path_in(place, "test_crash.py");
+
+	package_variable(python, "xdist");
+	file_write(path, tests, strlen(tests));
+	outcome = pytest(.python = python, .how = JOB_BARE, .file = path,
+			 .options = {"--evprof", "--evprof-dir", "traces", "-n", "2", "--max-worker-restart=0",
+				     text("--rootdir=%s", place->directory)},
+			 .env = {"EVPROF_EVENTS=call"});
+	expect(outcome, outcome->status != 0 && strstr(outcome->out, "crashed"), "pytest-xdist sees the crash");
+	expect(outcome, outcome->traces == 2, "a trace of each worker: %zu", (size_t)outcome->traces);
+	for (unsigned i = 0; i < TESTS_OF_CRASH; i++)
+		expect_cut(outcome, i);
+	list = run(.how = JOB_BARE, .args = {"sh", "-c", text("ls %s", path_in(outcome, "traces"))});
+	expect(list, !strstr(list->out, "test_dies"), "the crashed worker writes no trace of its test");
+}
+
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
 
 static struct outcome *run_memory(const struct python *python, const char *oracle, const char *limits,
