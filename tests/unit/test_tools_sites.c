@@ -557,6 +557,30 @@ Test(sites, summary)
 	json_decref(root);
 }
 
+/* The native block is in malloc's heap, the small one of Python's is not; nor are those that malloc() maps. */
+Test(sites, slack_of_malloc)
+{
+	made(0x900, 100);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_NATIVE, 0x200, 500, 0, 1);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_NATIVE, 0x7f0000001010, 200000, 0, 1);
+	fixture_meta(fixture, 0,
+		     "{\"type\":\"process_end\",\"process\":0,\"how\":\"exit\",\"resident\":{\"ticks\":2000,"
+		     "\"files\":0,\"stacks\":0,\"heap\":10000,\"anonymous\":300000,\"shared\":0,\"evprof\":0}}");
+	save(0);
+	run(cmd_memory, "--json TRACE");
+	cr_expect(strstr(ran.out, "\"malloc_slack_bytes\": 9500, \"rest_bytes\": 99900}"), "%s", ran.out);
+	run(cmd_memory, "TRACE");
+	cr_expect(strstr(ran.out, ", 9.28 KiB free in malloc, 97.6 KiB free, or not known\n"), "%s", ran.out);
+}
+
+/* The slack is at most what remains: here less was touched than allocated. */
+Test(sites, slack_of_malloc_is_a_part_of_the_rest)
+{
+	save_resident(5000);
+	run(cmd_memory, "--json TRACE");
+	cr_expect(strstr(ran.out, "\"malloc_slack_bytes\": 404}"), "%s", ran.out);
+}
+
 Test(sites, share_of_the_resident_size)
 {
 	save_resident(10000);

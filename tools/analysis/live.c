@@ -39,6 +39,17 @@ static inline void change_sum(struct live *live, uint32_t number, unsigned sourc
 	live->bytes += bytes;
 }
 
+#define PYMALLOC_BYTES_MAX 512	    /* a larger block is malloc()'s */
+#define MMAP_THRESHOLD_BYTES 131072 /* the lowest of glibc, which maps a block from there on by itself ... */
+#define MMAP_CHUNK_OFFSET 16	    /* ... and has it there in its first page */
+
+static bool is_in_heap(const struct heap_block *block)
+{
+	if (block->source == BLOCK_MAPPED || (block->source == BLOCK_PYTHON && block->bytes <= PYMALLOC_BYTES_MAX))
+		return false;
+	return block->bytes < MMAP_THRESHOLD_BYTES || block->address % 4096 != MMAP_CHUNK_OFFSET;
+}
+
 static unsigned size_class(uint64_t size)
 {
 	return size ? 64 - (unsigned)__builtin_clzll(size) : 0;
@@ -68,6 +79,8 @@ static void live_gone(void *user, const struct heap_block *gone, int more, bool 
 	struct live_held weight = weight_of(live, gone);
 
 	change_sum(live, gone->owner, gone->source, (uint64_t)(int64_t)more * weight.blocks, -weight.bytes);
+	if (is_in_heap(gone))
+		live->heap_bytes -= weight.bytes;
 	if (more >= 0 || !freed || *live->latest_here != gone->address || live->interval)
 		return;
 	allocation_was_temporary(live, gone->owner, gone->bytes);
@@ -82,6 +95,8 @@ static int live_made(struct live *live, const struct heap_block *made)
 	if (error)
 		return error;
 	change_sum(live, made->owner, made->source, weight.blocks, weight.bytes);
+	if (is_in_heap(made))
+		live->heap_bytes += weight.bytes;
 	note_peak(live);
 	return 0;
 }

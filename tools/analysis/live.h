@@ -130,8 +130,9 @@ struct live {
 	uint64_t peak_sources[BLOCK_SOURCES];
 	uint64_t end_sources[BLOCK_SOURCES];
 	uint64_t resident_sources[BLOCK_SOURCES];
-	int64_t marked_ns; /* time of the last end mark, which is the end then; PROGRAM_END_NONE: none so far */
-	uint64_t bytes;	   /* of all live blocks */
+	uint64_t heap_bytes; /* of live blocks that malloc() has in its heap, as far as size and address show it */
+	int64_t marked_ns;   /* time of the last end mark, which is the end then; PROGRAM_END_NONE: none so far */
+	uint64_t bytes;	     /* of all live blocks */
 	uint64_t peak_bytes;
 	uint64_t peaks;	 /* number of times that bytes reached a new maximum */
 	int64_t peak_ns; /* time of the peak; undefined if there was no block */

@@ -6,9 +6,11 @@
 #include <jansson.h>
 
 const char *const resident_part_names[RESIDENT_PARTS] = {
-    [BLOCK_PYTHON] = "python",	  [BLOCK_MALLOC] = "malloc",  [BLOCK_MAPPED] = "mapped",
-    [RESIDENT_STACKS] = "stacks", [RESIDENT_FILES] = "files", [RESIDENT_SHARED] = "shared",
-    [RESIDENT_EVPROF] = "evprof", [RESIDENT_REST] = "rest",
+    [BLOCK_PYTHON] = "python",	  [BLOCK_MALLOC] = "malloc",
+    [BLOCK_MAPPED] = "mapped",	  [RESIDENT_STACKS] = "stacks",
+    [RESIDENT_FILES] = "files",	  [RESIDENT_SHARED] = "shared",
+    [RESIDENT_EVPROF] = "evprof", [RESIDENT_HEAP_SLACK] = "malloc_slack",
+    [RESIDENT_REST] = "rest",
 };
 
 static uint64_t bytes_of(const struct trace_resident *sample)
@@ -63,6 +65,19 @@ struct resident resident_at_peak(const struct trace *trace, const struct trace_p
 	return resident;
 }
 
+/* Takes the slack of malloc() off the rest, of that many bytes of its heap. */
+static void split_rest(struct resident *resident, uint64_t heap, const struct live *live)
+{
+	int64_t slack = (int64_t)(heap - live->heap_bytes), rest = resident->parts[RESIDENT_REST];
+
+	if (slack > rest)
+		slack = rest;
+	if (slack <= 0)
+		return;
+	resident->parts[RESIDENT_HEAP_SLACK] = slack;
+	resident->parts[RESIDENT_REST] = rest - slack;
+}
+
 /* A number of bytes below 2^60; 0 if it is none. */
 static uint64_t member_bytes(const json_t *object, const char *name)
 {
@@ -86,8 +101,9 @@ struct resident resident_at_end(const struct trace *trace, const struct trace_pr
 	resident.parts[RESIDENT_SHARED] = (int64_t)member_bytes(object, "shared");
 	resident.parts[RESIDENT_EVPROF] = (int64_t)member_bytes(object, "evprof");
 	resident.bytes = resident.anonymous;
-	for (unsigned i = RESIDENT_STACKS; i < RESIDENT_REST; i++)
+	for (unsigned i = RESIDENT_STACKS; i < RESIDENT_HEAP_SLACK; i++)
 		resident.bytes += (uint64_t)resident.parts[i];
 	add_blocks(&resident, live->sources);
+	split_rest(&resident, member_bytes(object, "heap"), live);
 	return resident;
 }

@@ -2,10 +2,12 @@
  * resident.h - what the resident size of a process consists of: its live blocks, and what the kernel says of its
  * mappings. For evprof memory.
  *
- * At the peak the collector knows anonymous memory, files and shared memory apart; at the end of a process that came to
- * it by itself also stacks and evprof's rings. The live blocks of that time are taken off the anonymous memory. What
- * remains is the rest: what allocators hold and nobody uses (malloc's free blocks, Python's arenas that are not full),
- * their own tables, and memory from before the recording. Blocks count as they were asked for: where the program has
+ * At the peak the collector knows anonymous memory, files and shared memory apart; at the end of a process that came
+ * to it by itself also stacks and evprof's rings. The live blocks of that time are taken off the anonymous memory.
+ * What remains is what allocators hold and nobody uses, their own tables, and memory from before the recording. At the
+ * end the slack of malloc() is a part of its own, free blocks, heads and rounding: what is resident of brk() and of
+ * glibc's arenas without the live blocks that are there by their size and address. It is at most what remains. The
+ * rest is that of Python's arenas, and what is not known. Blocks count as they were asked for: where the program has
  * not touched them the rest is too small, and may be negative. So the parts always add up to the resident size.
  */
 #ifndef EVPROF_TOOLS_ANALYSIS_RESIDENT_H
@@ -23,6 +25,7 @@ enum resident_part {
 	RESIDENT_FILES,
 	RESIDENT_SHARED,
 	RESIDENT_EVPROF,
+	RESIDENT_HEAP_SLACK, /* of malloc(), at the end */
 	RESIDENT_REST,
 	RESIDENT_PARTS
 };

@@ -133,10 +133,15 @@ static void put_kinds(const struct report_memory *report, const struct memory *m
 static void put_resident(const struct report_memory *report, const struct resident *resident, const char *when)
 {
 	static const char *const names[RESIDENT_PARTS] = {
-	    [BLOCK_PYTHON] = "Python's",    [BLOCK_MALLOC] = "malloc's",
-	    [BLOCK_MAPPED] = "mapped",	    [RESIDENT_STACKS] = "stacks",
-	    [RESIDENT_FILES] = "files",	    [RESIDENT_SHARED] = "shared",
-	    [RESIDENT_EVPROF] = "evprof's", [RESIDENT_REST] = "free, or not known",
+	    [BLOCK_PYTHON] = "Python's",
+	    [BLOCK_MALLOC] = "malloc's",
+	    [BLOCK_MAPPED] = "mapped",
+	    [RESIDENT_STACKS] = "stacks",
+	    [RESIDENT_FILES] = "files",
+	    [RESIDENT_SHARED] = "shared",
+	    [RESIDENT_EVPROF] = "evprof's",
+	    [RESIDENT_HEAP_SLACK] = "free in malloc",
+	    [RESIDENT_REST] = "free, or not known",
 	};
 	struct output *output = report->output;
 
