@@ -107,7 +107,7 @@ static void release_slot(struct process *process, unsigned index)
 }
 
 /* Notes what changes the life of the process: fork, exec and exit. */
-static void note_event(struct process *process, unsigned kind, uint64_t number)
+static void note_event(struct process *process, unsigned kind, uint64_t number, uint64_t ticks)
 {
 	if (kind == WIRE_FORK && number && number <= INT32_MAX)
 		process_note_fork(process, (pid_t)number);
@@ -115,13 +115,16 @@ static void note_event(struct process *process, unsigned kind, uint64_t number)
 		process->status = number & 0xff;
 	else if (kind == WIRE_EXEC || kind == WIRE_EXEC_FAILED)
 		process->exec_seen = kind == WIRE_EXEC;
-	else if (kind == WIRE_PAUSE)
-		process->totals.paused = number == 1;
+	if (kind != WIRE_PAUSE || ticks < process->totals.pause_ticks)
+		return;
+	process->totals.paused = number == 1;
+	process->totals.pause_ticks = ticks;
 }
 
 static void note_lifecycle(struct process *process, const struct events *events)
 {
 	const uint64_t *extra = events->extra;
+	uint64_t ticks = events->first_ticks;
 
 	if (!(events->counts[WIRE_FORK] | events->counts[WIRE_EXIT] | events->counts[WIRE_EXEC] |
 	      events->counts[WIRE_EXEC_FAILED] | events->counts[WIRE_PAUSE]))
@@ -129,8 +132,9 @@ static void note_lifecycle(struct process *process, const struct events *events)
 	for (uint32_t i = 0; i < events->events; i++) {
 		uint32_t head = events->heads[i];
 
+		ticks = wire_is_time(wire_head_plain_kind(head)) ? *extra : ticks + events->ticks[i];
 		if (wire_head_plain_kind(head) == WIRE_EXTENDED)
-			note_event(process, wire_head_kind(head), wire_number(head, extra));
+			note_event(process, wire_head_kind(head), wire_number(head, extra), ticks);
 		extra += wire_extra_words(head);
 	}
 }

@@ -50,7 +50,8 @@ struct process_totals {
 	uint64_t events;      /* in the trace */
 	uint64_t lost;	      /* of threads that have ended */
 	uint64_t trace_bytes; /* of the trace: events, definitions, threads */
-	bool paused;	      /* the program has stopped recording (evprof_stop()) */
+	bool paused;	      /* the program has stopped recording (evprof_stop()) ... */
+	uint64_t pause_ticks; /* ... or started it, at this time; another thread may report an older one later */
 	uint64_t rate_ns;     /* begin of the stretch for the rate ... */
 	uint64_t rate_events; /* ... and the events until then */
 	uint64_t events_per_s;

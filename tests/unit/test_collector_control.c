@@ -322,6 +322,15 @@ Test(collector_control, status_says_what_is_off)
 				 paused ? "off" : "events");
 		json_decref(answer);
 	}
+	/* A thread that was silent reports an older stop and start once another thread has stopped anew. */
+	fake_thread_start(&target, 1, 78, 2000);
+	fake_call(&target, 0, WIRE_PAUSE, 1, 100);
+	fake_call(&target, 1, WIRE_PAUSE, 1, 1);
+	fake_call(&target, 1, WIRE_PAUSE, 0, 1);
+	usleep(250000);
+	answer = ask("{\"evprof\":1,\"type\":\"status\"}");
+	cr_expect_str_eq(json_string_value(json_object_get(only_process(answer), "recording")), "off");
+	json_decref(answer);
 	leave(&target);
 }
 
