@@ -62,7 +62,7 @@ static void expect_hooks(const struct outcome *outcome, const json_t *said, size
 	}
 }
 
-SCENARIO(switch, hooks, SUPPORTED)
+SCENARIO(switch, hooks, 6)
 {
 	json_t *said;
 	struct outcome *outcome = expect_part(python, "hooks", NULL, &said);
@@ -77,7 +77,7 @@ SCENARIO(switch, hooks, SUPPORTED)
 	json_decref(said);
 }
 
-SCENARIO(switch, waiting, SUPPORTED)
+SCENARIO(switch, waiting, 6)
 {
 	json_t *said, *info;
 	struct outcome *outcome = expect_part(python, "waiting", "EVPROF_START=0", &said);
@@ -99,11 +99,11 @@ SCENARIO(switch, waiting, SUPPORTED)
 		json_decref(said);                                                                                     \
 	}
 
-PART(without_gil, SUPPORTED)
-PART(interpreters, SUPPORTED)
+PART(without_gil, 6)
+PART(interpreters, 6)
 
 /* The time in which recording was stopped is no function's, also in a thread that had no event meanwhile. */
-SCENARIO(switch, threads, SUPPORTED)
+SCENARIO(switch, threads, 6)
 {
 	json_t *said, *report;
 	struct outcome *outcome = expect_part(python, "threads", NULL, &said);
@@ -116,7 +116,7 @@ SCENARIO(switch, threads, SUPPORTED)
 	json_decref(said);
 }
 
-SCENARIO(switch, signal, SUPPORTED)
+SCENARIO(switch, signal, 6)
 {
 	json_t *said;
 	struct outcome *outcome = expect_part(python, "signal", "EVPROF_SIGNAL=USR2", &said);
@@ -129,7 +129,7 @@ SCENARIO(switch, signal, SUPPORTED)
 	json_decref(said);
 }
 
-SCENARIO(switch, profiles, SUPPORTED)
+SCENARIO(switch, profiles, 6)
 {
 	json_t *said;
 	struct outcome *outcome = expect_part(python, "profiles", NULL, &said);
@@ -141,7 +141,7 @@ SCENARIO(switch, profiles, SUPPORTED)
 	json_decref(said);
 }
 
-SCENARIO(switch, greenlets, SUPPORTED)
+SCENARIO(switch, greenlets, 6)
 {
 	json_t *said;
 
@@ -149,7 +149,7 @@ SCENARIO(switch, greenlets, SUPPORTED)
 	json_decref(said);
 }
 
-SCENARIO(switch, traced, SUPPORTED)
+SCENARIO(switch, traced, 6)
 {
 	json_t *said;
 	struct outcome *outcome = expect_part(python, "traced", NULL, &said);
