@@ -163,13 +163,27 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 /* CONTROL_UNKNOWN: of another release, and a request. False, and *type is unchanged: there is none. */
 static bool get_type(const json_t *object, enum control_type *type)
 {
-	static const char *const types[] = {"join", "hold", "absent", "status"}; /* enum control_type */
+	static const char *const types[] = {"join", "hold", "absent", "status", "switch"}; /* enum control_type */
 	int known = get_name(object, "type", types, CONTROL_UNKNOWN);
 
 	if (!json_is_string(json_object_get(object, "type")))
 		return false;
 	*type = known < 0 ? CONTROL_UNKNOWN : (enum control_type)known;
 	return true;
+}
+
+static const char *parse_switch(const json_t *object, struct control_message *message)
+{
+	static const char *const actions[] = {"stop", "start", "mark", "look"}; /* enum control_action */
+	int action = get_name(object, "action", actions, sizeof(actions) / sizeof(actions[0]));
+
+	if (action < 0)
+		return "action";
+	message->action = (enum control_action)action;
+	message->mark = "";
+	if (action == CONTROL_MARK)
+		message->mark = get_string(object, "name", RING_REQUEST_NAME_BYTES);
+	return message->mark ? NULL : "name";
 }
 
 static const char *parse_request(const json_t *object, struct control_message *message)
@@ -179,6 +193,8 @@ static const char *parse_request(const json_t *object, struct control_message *m
 		message->target = get_string(object, "target", CONTROL_TARGET_MAX_BYTES);
 	if (!message->target)
 		return "target";
+	if (message->type == CONTROL_SWITCH)
+		return parse_switch(object, message);
 	return message->type == CONTROL_UNKNOWN ? "type" : NULL;
 }
 

@@ -8,21 +8,25 @@
 #include <sys/types.h>
 
 #include "evprof/control.h"
+#include "evprof/ring.h"
 #include "evprof/wire.h"
 
 struct json_t;
 
 /* From CONTROL_STATUS on: control requests, which are answered. CONTROL_UNKNOWN: one that is not known here. */
-enum control_type { CONTROL_JOIN, CONTROL_HOLD, CONTROL_ABSENT, CONTROL_STATUS, CONTROL_UNKNOWN };
+enum control_type { CONTROL_JOIN, CONTROL_HOLD, CONTROL_ABSENT, CONTROL_STATUS, CONTROL_SWITCH, CONTROL_UNKNOWN };
 
 static inline bool control_is_request(enum control_type type)
 {
 	return type >= CONTROL_STATUS;
 }
 
+/* Of CONTROL_SWITCH. The first three as in enum ring_request. LOOK: only what became of the last one. */
+enum control_action { CONTROL_STOP, CONTROL_START, CONTROL_MARK, CONTROL_LOOK };
+
 /*
  * A parsed message, which owns its strings. HOLD has only type, session, output and wait_ms; ABSENT type, session and
- * reason; a request type and target.
+ * reason; a request type and target, and a SWITCH its action and mark.
  */
 struct control_message {
 	enum control_type type;
@@ -44,12 +48,14 @@ struct control_message {
 	const char *exe;
 	const char *cwd;
 	const char *host;
-	const char *output;    /* absolute, shorter than PATH_MAX */
-	const char *reason;    /* shorter than CONTROL_REASON_MAX_BYTES */
-	const char *target;    /* of a request; shorter than CONTROL_TARGET_MAX_BYTES */
-	const char *formats;   /* shorter than CONTROL_FORMATS_MAX_BYTES; "": none */
-	struct json_t *argv;   /* array of strings */
-	struct json_t *events; /* array of strings */
+	const char *output;	    /* absolute, shorter than PATH_MAX */
+	const char *reason;	    /* shorter than CONTROL_REASON_MAX_BYTES */
+	const char *target;	    /* of a request; shorter than CONTROL_TARGET_MAX_BYTES */
+	enum control_action action; /* of a CONTROL_SWITCH */
+	const char *mark;	    /* likewise: the name; shorter than RING_REQUEST_NAME_BYTES; "" for other actions */
+	const char *formats;	    /* shorter than CONTROL_FORMATS_MAX_BYTES; "": none */
+	struct json_t *argv;	    /* array of strings */
+	struct json_t *events;	    /* array of strings */
 	struct json_t *object;
 };
 

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "ring/events.h"
 #include "server/status.h"
+#include "server/switch.h"
 #include "symbols/resolver.h"
 
 #define WAIT_US 100000			  /* no process runs, but a connection is to be served or timed out */
@@ -130,12 +131,19 @@ static json_t *describe(struct collector *collector, const char *target, const s
 	return status_answer(&source, target, rights, now_ns);
 }
 
+static json_t *answer_to(struct collector *collector, const struct request *request, uint64_t now_ns)
+{
+	if (request->type == CONTROL_SWITCH)
+		return switch_answer(collector->sessions, request);
+	return describe(collector, request->target, &request->rights, now_ns);
+}
+
 static void answer_requests(struct collector *collector, uint64_t now_ns)
 {
 	struct request *request;
 
 	while ((request = requests_take(&collector->requests))) {
-		answer_send(request->fd, describe(collector, request->target, &request->rights, now_ns));
+		answer_send(request->fd, answer_to(collector, request, now_ns));
 		free(request);
 	}
 }

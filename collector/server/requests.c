@@ -21,6 +21,8 @@ void requests_add(struct requests *requests, const struct control_message *messa
 	request->fd = fd;
 	request->rights = *rights;
 	snprintf(request->target, sizeof(request->target), "%s", message->target);
+	request->action = message->action;
+	snprintf(request->mark, sizeof(request->mark), "%s", message->mark ? message->mark : "");
 	while (*link)
 		link = &(*link)->next;
 	*link = request;

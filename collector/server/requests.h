@@ -15,6 +15,8 @@ struct request {
 	int fd; /* the connection, owned */
 	struct peer_rights rights;
 	char target[CONTROL_TARGET_MAX_BYTES];
+	enum control_action action; /* of a CONTROL_SWITCH */
+	char mark[RING_REQUEST_NAME_BYTES];
 };
 
 /* All zeros: none. */

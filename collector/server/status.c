@@ -113,14 +113,9 @@ static uint64_t rate_of(const struct process *process, uint64_t now_ns)
 	return (uint64_t)((double)totals->events * 1e9 / (double)passed_ns + 0.5);
 }
 
-static pid_t shown_pid(const struct process *process)
-{
-	return process->pid == PROCESS_HIDDEN ? process->sender_pid : process->pid;
-}
-
 static json_t *describe_process(const struct process *process, uint64_t now_ns)
 {
-	return json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:n}", "pid", (int)shown_pid(process), "program",
+	return json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:n}", "pid", (int)process_shown_pid(process), "program",
 			 process->program ? process->program : "", "recording", recording_of(process), "events_per_s",
 			 json_u64(rate_of(process, now_ns)), "events", json_u64(process->totals.events), "lost",
 			 json_u64(lost_events(process)), "bytes", json_u64(process->totals.trace_bytes), "keep");
@@ -135,7 +130,8 @@ static json_t *describe_processes(const struct session *sessions, const char *ta
 	for (const struct session *session = sessions; session; session = session->next) {
 		for (const struct process *process = session->processes; process; process = process->next) {
 			if (!process->complete && peer_may(rights, process->user->uid) &&
-			    control_target_has(target, shown_pid(process), process->program ? process->program : ""))
+			    control_target_has(target, process_shown_pid(process),
+					       process->program ? process->program : ""))
 				json_array_append_new(list, describe_process(process, now_ns));
 		}
 	}

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -420,4 +421,29 @@ void process_forget_fork(struct process *process, pid_t child)
 			return;
 		}
 	}
+}
+
+void process_request(struct process *process, enum ring_request what, const char *name)
+{
+	struct ring_header *header = process->header;
+
+	/* The process may read the name of an earlier mark at the same time: it ends within its bytes. */
+	for (size_t i = 0; i < RING_REQUEST_NAME_BYTES; i++) {
+		header->request_name[i] = *name;
+		name += *name != 0;
+	}
+	process->request = (process->request / 4 + 1) * 4 + what;
+	atomic_store_explicit(&header->request, process->request, memory_order_release);
+	if (!process->dead && atomic_load(&header->follows))
+		syscall(SYS_pidfd_send_signal, process->source.fd, SIGURG, NULL, 0);
+}
+
+bool process_has_followed(const struct process *process)
+{
+	return atomic_load(&process->header->followed) == process->request;
+}
+
+bool process_has_refused(const struct process *process)
+{
+	return process->request && atomic_load(&process->header->refused) == process->request;
 }

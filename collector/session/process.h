@@ -88,6 +88,7 @@ struct process {
 	uint32_t sleep;	       /* enum ring_sleep, as last published */
 	uint32_t flush;	       /* ring_header.flush before the last complete drain */
 	uint32_t flushed;      /* ring_header.flushed */
+	uint32_t request;      /* ring_header.request */
 	bool drained;	       /* it has ended, and its rings are empty */
 
 	pid_t *forked; /* children from WIRE_FORK that have not joined, in the process's own pid namespace */
@@ -140,6 +141,12 @@ static inline void process_charge_words(struct process *process, uint64_t words)
  */
 bool process_is_same(const struct process *process, const struct process *other);
 
+/* The pid by which requests name it: in the collector's namespace, or where it has none there, in its own. */
+static inline pid_t process_shown_pid(const struct process *process)
+{
+	return process->pid == PROCESS_HIDDEN ? process->sender_pid : process->pid;
+}
+
 /* The pid of the first process of a pid namespace. When it ends, the kernel kills all others. */
 #define PROCESS_INIT ((pid_t)1)
 
@@ -162,6 +169,16 @@ void process_attach(struct process *process, const char *path);
 /* Write text and state for the target, and wake it. process_refuse() accepts any memfd with a header. */
 void process_refuse(int memfd, const char *text);
 void process_answer(struct process *process, enum ring_collector_state state, const char *text);
+
+/*
+ * Asks the process to stop or start the recording, or to set a mark of this name (shorter than
+ * RING_REQUEST_NAME_BYTES), in place of what it was asked before. It is announced by SIGURG, if the process has a
+ * handler for it and the collector may send it.
+ */
+void process_request(struct process *process, enum ring_request what, const char *name);
+/* Whether it has followed the last request. */
+bool process_has_followed(const struct process *process);
+bool process_has_refused(const struct process *process);
 
 /*
  * Reads how a dead process ended: sets status, signal and exited. Before Linux 6.15, works only until the process is

@@ -55,6 +55,11 @@
  *
  *   type        answer
  *   "status"    {"collector": {...}, "processes": [...]}: what `evprof status --json` prints (docs/formats.md)
+ *   "switch"    {"processes": [{"pid", "program", "follows", "followed", "refused"}]}. It has "action": "stop" or
+ *               "start" the recording, "mark" with a "name" (shorter than RING_REQUEST_NAME_BYTES), or "look": what
+ *               became of the last one. The collector passes it on (ring_header.request). follows: the process has a
+ *               handler for the signal that announces it; followed: it has got to it; refused: it could not do
+ *               it, because recording is stopped
  *
  * Root, the collector's own user and the group of --control-group may ask about all processes, another user about its
  * own (SO_PEERCRED, SO_PEERGROUPS, at the time of connect()). Every answer has {"evprof", "type":"answer"}, and where

@@ -32,6 +32,7 @@
 #define RING_VERSION 3u
 #define RING_PAGE_BYTES 4096u
 #define RING_TEXT_BYTES 768u
+#define RING_REQUEST_NAME_BYTES 256u
 
 /*
  * A slot has one of three sizes, so that a thousand live threads each have a ring while the total stays bounded. A
@@ -168,6 +169,26 @@ struct ring_header {
 	_Atomic uint32_t sleep;
 	/* C: `flush` as it was before what the file has was written. */
 	_Atomic uint32_t flushed;
+	/*
+	 * C: what somebody asks of T from outside: its number * 4 + enum ring_request; 0: nothing yet. request_name is
+	 * written first: of RING_REQUEST_MARK, NUL-terminated UTF-8.
+	 */
+	_Atomic uint32_t request;
+	char request_name[RING_REQUEST_NAME_BYTES];
+	/*
+	 * T: the last request that it has followed; that it could not follow (a mark while recording is stopped), which
+	 * it wrote first; and whether it has a handler of SIGURG, which announces one.
+	 */
+	_Atomic uint32_t followed;
+	_Atomic uint32_t refused;
+	_Atomic uint32_t follows;
+};
+
+/* What T is asked for from outside (evprof stop, start, mark). */
+enum ring_request {
+	RING_REQUEST_STOP = 0,
+	RING_REQUEST_START = 1,
+	RING_REQUEST_MARK = 2,
 };
 
 /* The current writer of definitions. The collector releases the turn of a sampler that is gone. */

@@ -17,7 +17,6 @@
 #include "hooks/hooks_malloc.h"
 #include "hooks/program.h"
 #include "hooks/switch.h"
-#include "hooks/switch_signal.h"
 #include "life/life.h"
 #include "life/memory_stack.h"
 #include "ring/clock.h"
@@ -69,7 +68,6 @@ static void begin_once(void)
 	}
 	if (calls_possible)
 		hooks_memory_watch_states();
-	switch_signal_begin();
 	if (!config.start)
 		switch_stop();
 }

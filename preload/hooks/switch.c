@@ -34,20 +34,6 @@ static int set_hooks(void *data)
 	return 0;
 }
 
-/* Without the GIL: Python's main thread sets the hooks at its next instruction. */
-static void set_hooks_soon(void)
-{
-	int state;
-
-	if (!python_has(PYTHON_PENDS_WITH_STATE)) {
-		python.Py_AddPendingCall(set_hooks, NULL);
-	} else if (python.PyGILState_GetThisThreadState() && python.PyGILState_Ensure && python.PyGILState_Release) {
-		state = python.PyGILState_Ensure();
-		set_hooks(NULL);
-		python.PyGILState_Release(state);
-	}
-}
-
 void switch_start(void)
 {
 	bool started;
@@ -67,6 +53,6 @@ void switch_start(void)
 	writer_reserve(WIRE_PAUSE); /* writes the pause of this thread */
 	if (python_is_held())
 		set_hooks(NULL);
-	else
-		set_hooks_soon();
+	else if (python_takes_pending_calls()) /* Python's main thread does it, at its next instruction */
+		python.Py_AddPendingCall(set_hooks, NULL);
 }

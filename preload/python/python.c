@@ -188,6 +188,23 @@ int python_call_at_start(python_audit_hook audit, int (*start)(void *))
 	return python.Py_AddPendingCall(start, NULL);
 }
 
+bool python_takes_pending_calls(void)
+{
+	/* pycore_ceval.h of 3.8: two words, two atomic ones, then the pending calls, which begin with `finishing` */
+	struct {
+		int recursion_limit, tracing, breaker, drop_request, finishing;
+	} ceval;
+	static const char *runtime;
+
+	if (!python.layout.runtime_ceval || python.current_thread_state())
+		return true;
+	runtime = runtime ? runtime : python_symbol("_PyRuntime");
+	if (!runtime || !python.Py_GetRecursionLimit)
+		return false;
+	memcpy(&ceval, runtime + python.layout.runtime_ceval, sizeof(ceval));
+	return ceval.recursion_limit == python.Py_GetRecursionLimit() && !ceval.finishing;
+}
+
 bool python_is_held(void)
 {
 	const struct thread_state *state = python.current_thread_state();

@@ -151,8 +151,7 @@ struct python_method {
 	X(struct object *, _PyType_LookupRef, (struct object *, struct object *))                                      \
 	X(int, PyDict_GetItemStringRef, (struct object *, const char *, struct object **))                             \
 	X(void, PyEval_SetProfileAllThreads, (python_profile profile, struct object *))                                \
-	X(int, PyGILState_Ensure, (void))                                                                              \
-	X(void, PyGILState_Release, (int state))
+	X(int, Py_GetRecursionLimit, (void))
 
 /* What some versions do. */
 enum python_trait {
@@ -171,8 +170,6 @@ enum python_trait {
 	PYTHON_SHARES_FROZEN_CODE = 1 << 7,
 	PYTHON_KNOWN_WITHOUT_GIL = 1 << 8, /* its free-threaded build can be recorded (3.13) */
 	PYTHON_UNWINDS_PAST = 1 << 9,	   /* the offset of an unwound instruction is that of its end (from 3.15 on) */
-	/* While Python ends, Py_AddPendingCall() without the GIL reads a thread state that is not there (3.8). */
-	PYTHON_PENDS_WITH_STATE = 1 << 10,
 };
 
 /* Offsets of the table in versions.c, in bytes; 0 where the field is not read in this version. */
@@ -191,6 +188,7 @@ struct python_layout {
 	size_t state_tracing;  /* PyThreadState.use_tracing (until 3.9) */
 	size_t state_cframe;   /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
 	size_t state_bytes;    /* PyThreadState (until 3.11) */
+	size_t runtime_ceval;  /* _PyRuntime.ceval, see python_takes_pending_calls() (3.8) */
 };
 
 struct python {
@@ -233,6 +231,12 @@ static inline bool python_has(enum python_trait trait)
 {
 	return (python.traits & trait) != 0;
 }
+
+/*
+ * Whether Py_AddPendingCall() may be called without the GIL. While 3.8 ends, it reads a thread state that is not there.
+ * Any thread, any signal handler.
+ */
+bool python_takes_pending_calls(void);
 
 /* Fills in what depends on the version 3.minor. minor: at least 6. */
 void python_choose_version(int minor);

@@ -31,13 +31,13 @@ struct row {
 static const struct row rows[] = {
 	/* what it does, how code stores its lines; YIELD_VALUE,
 	 * code, frame: last, unit, inner frame: previous, locals, chain: code, back, globals, owner,
-	 * thread state: profile, tracing, cframe, bytes */
+	 * thread state: profile, tracing, cframe, bytes, runtime: ceval */
 	[6 - FIRST_MINOR] = {0, LNOTAB, {{0},
 		  40,   120,  1,    0,  376,  32,  24,  48,   0,   48,   44,    0,  2272}},
 	[7 - FIRST_MINOR] = {PYTHON_CLEARS_PENDING_CALLS, LNOTAB, {{0},
 		  40,   104,  1,    0,  360,  32,  24,  48,   0,   56,   48,    0,   280}},
-	[8 - FIRST_MINOR] = {SINCE_8 | PYTHON_PENDS_WITH_STATE, LNOTAB, {{0},
-		  48,   104,  1,    0,  360,  32,  24,  48,   0,   56,   48,    0,   264}},
+	[8 - FIRST_MINOR] = {SINCE_8, LNOTAB, {{0},
+		  48,   104,  1,    0,  360,  32,  24,  48,   0,   56,   48,    0,   264, 584}},
 	[9 - FIRST_MINOR] = {SINCE_8 | PYTHON_EVENT_BLOCKS, LNOTAB, {{0},
 		  48,   104,  1,    0,  360,  32,  24,  48,   0,   56,   48,    0,   264}},
 	[10 - FIRST_MINOR] = {SINCE_8 | PYTHON_EVENT_BLOCKS | PYTHON_WALKS_LINES, RANGES, {{0},

@@ -66,9 +66,11 @@ struct process {
 	struct watch watch; /* of the collector (rejoin.c) */
 	struct watch_listener listener;
 	_Atomic uint64_t rejoin_after_us; /* the time of the next check */
-	_Atomic uint32_t switch_wanted;	  /* see hooks/switch_signal.c, also for the timer: 1 + its number, 0: none */
-	int switch_timer;
-	_Atomic uint64_t stopped_ticks; /* when recording was last stopped, and started again */
+	_Atomic uint32_t switch_wanted;	  /* see start/requests.c, also for what follows */
+	_Atomic uint32_t following;	  /* 1: a request is being followed */
+	int request_timers[2];		  /* 1 + the number of the timer; 0: none */
+	int request_wait_ns[2];		  /* its next time */
+	_Atomic uint64_t stopped_ticks;	  /* when recording was last stopped, and started again */
 	_Atomic uint64_t started_ticks;
 	uint8_t *base;		    /* the shared memory ... */
 	uint64_t mapped_bytes;	    /* ... and its mapped size, which may be less than the file's */

@@ -34,6 +34,7 @@
 #include "ring/clock.h"
 #include "ring/process.h"
 #include "start/interposed.h"
+#include "start/requests.h"
 
 __thread int bootstrap_forking __attribute__((tls_model("initial-exec")));
 
@@ -46,6 +47,8 @@ static void set_hooks(void)
 {
 	if (!late && install_in_thread())
 		calibrate_soon();
+	if (!late)
+		requests_begin();
 }
 
 void bootstrap_begin(void)
@@ -125,6 +128,7 @@ static int on_audit(const char *event, struct object *arguments, void *data)
 	sampling_begin();
 	memory_stack_begin();
 	sampled_names_look();
+	requests_look();
 	if (event[0] == 'c' && !strcmp(event, "cpython._PySys_ClearAuditHooks"))
 		runtime_ends(data);
 	if (event[0] == 's' && !strcmp(event, "sys.setprofile"))

@@ -85,8 +85,8 @@ SCENARIO(completion, values, SCENARIO_ONCE)
 /* The options that --help names are those that are completed. */
 SCENARIO(completion, options, SCENARIO_ONCE)
 {
-	static const char *const verbs[] = {"run",  "status", "report",	  "tree", "info",
-					    "dump", "export", "annotate", "diff", "check"};
+	static const char *const verbs[] = {"run",  "status", "stop",	"start",    "mark", "report", "tree",
+					    "info", "dump",   "export", "annotate", "diff", "check"};
 	struct outcome *script = tool("completion", "fish");
 
 	(void)python;

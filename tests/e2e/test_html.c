@@ -125,8 +125,11 @@ SCENARIO_SOME(html, counts, SUPPORTED)
 				 "evprof.aggregate(-1, Infinity).then((all) => { const f = [...Array(evprof.functions."
 				 "count).keys()].find((i) => evprof.functionName(i) === 'recurse');"
 				 " return all.calls[f] * 1000 + all.recursive[f]; })") == 51050);
-	cr_assert(browser_number(page.browser, "document.querySelectorAll('#notes li').length") == 0,
-		  "nothing is left out, and the page does not say so");
+	/* Python's own start may allocate at more lines than a page shows at a moment. */
+	cr_assert(browser_number(page.browser,
+				 "[...document.querySelectorAll('#notes li')].filter((note) => "
+				 "!note.textContent.includes('with the least memory alive')).length") == 0,
+		  "nothing else is left out, and the page does not say so");
 	page_close(&page);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocations.h"
 #include "harness.h"
 
 #define LINES "EVPROF_EVENTS=call,c_call,mem,line"
@@ -130,12 +131,14 @@ static void expect_parts(const struct outcome *outcome)
 
 SCENARIO_SOME(memory, parts_of_the_resident_size, SUPPORTED)
 {
+	needs_own_malloc();
 	expect_parts(run(.python = python, .args = {"@mappings.py"}, .env = {"EVPROF_EVENTS=mem,malloc"}));
 }
 
 /* There the program does not wait for its trace. */
 SCENARIO_SOME(memory, parts_of_the_resident_size_in_run, SUPPORTED)
 {
+	needs_own_malloc();
 	expect_parts(run(.python = python, .how = JOB_RUN, .options = {"--memory"}, .args = {"@mappings.py"}));
 }
 

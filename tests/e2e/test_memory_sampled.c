@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocations.h"
 #include "harness.h"
 
 #define INTERVAL 65536.0
@@ -63,8 +64,10 @@ static struct outcome *record(const struct python *python, const char *how)
 /* The list itself grows in small(), too: at most 4 MB at its end, 20 MB in all. */
 SCENARIO(memory_sampled, totals_by_function, SUPPORTED)
 {
-	struct outcome *outcome = record(python, NULL), *result;
+	struct outcome *outcome, *result;
 
+	needs_own_malloc();
+	outcome = record(python, NULL);
 	expect_near(outcome, outcome->pid, "middle", ALLOCATED, 3000, 100000);
 	expect_near(outcome, outcome->pid, "middle", ALLOCATIONS, 3000, 100000);
 	expect_near(outcome, outcome->pid, "large", ALLOCATED, 8, 10000000);
@@ -96,7 +99,10 @@ SCENARIO(memory_sampled, freed_in_another_thread, SUPPORTED)
 
 SCENARIO(memory_sampled, blocks_live_through_a_fork, SUPPORTED)
 {
-	struct outcome *outcome = record(python, "fork");
+	struct outcome *outcome;
+
+	needs_own_malloc();
+	outcome = record(python, "fork");
 
 	expect(outcome, fabs(cell(outcome, outcome->pid, "small", END) - 202e6) < bound(400000, 500) + 3e6,
 	       "the parent's blocks are alive, though the child has freed its own");

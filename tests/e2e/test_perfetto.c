@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "allocations.h"
 #include "harness.h"
 #include "packages.h"
 
@@ -396,6 +397,7 @@ SCENARIO(perfetto, heaps_by_allocator, SCENARIO_ONCE)
 	struct outcome *outcome;
 	const char *path;
 
+	needs_own_malloc();
 	engine();
 	(void)python;
 	outcome =

@@ -2,10 +2,15 @@
  * test_switch.c - recording is stopped and started: while it is stopped no hook is set, and what runs on afterwards is
  * recorded from its first event on. The oracle is the program, which counts its calls and looks into its own memory.
  */
+#include <fcntl.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "harness.h"
 #include "packages.h"
+#include "process.h"
 
 /* What the program has printed. */
 static json_t *printed(const struct outcome *outcome)
@@ -156,4 +161,117 @@ SCENARIO(switch, traced, 6)
 
 	expect(outcome, json_is_true(json_object_get(said, "traced")), "tracemalloc has all blocks");
 	json_decref(said);
+}
+
+/* ---- from outside ------------------------------------------------------------------------------------------------ */
+
+/* served.py, with the bytes that it reads. */
+struct served {
+	struct background *program;
+	volatile unsigned char *phase;
+	char *trace;
+};
+
+static struct served begin_served(const struct python *python, const char *variable)
+{
+	const char *directory = run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory;
+	char *path = text("%s/phase", directory);
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	struct served served;
+
+	/* Collectors of other tests are in another network namespace, where this user may make one. */
+	if (geteuid() == 0)
+		cr_assert(unshare(CLONE_NEWNET) == 0, "no network namespace");
+	cr_assert(fd >= 0 && ftruncate(fd, 4096) == 0);
+	served.phase = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	cr_assert(served.phase != MAP_FAILED);
+	close(fd);
+	served.trace = text("%s/served.evp", directory);
+	served.program = background_start(
+	    &(struct job){.python = python,
+			  .args = {"@served.py", path},
+			  .directory = directory,
+			  .env = {"EVPROF_EVENTS=call,c_call,mem", text("EVPROF_OUTPUT=%s", served.trace), variable}});
+	return served;
+}
+
+/* Sets the phase, and waits until the program has called its leaf. */
+static void enter(const struct served *served, unsigned char phase)
+{
+	served->phase[0] = phase;
+	for (unsigned i = 0; i < 10000 && served->phase[1] != 2 + phase; i++)
+		usleep(1000);
+	cr_assert(served->phase[1] == 2 + phase, "%s", file_read(served->program->log, NULL));
+}
+
+static struct outcome *ask(const char *verb, const char *one, const char *other)
+{
+	return run(.how = JOB_BARE, .args = {"%B/evprof", verb, one, other}, .lingers = true);
+}
+
+static void expect_asked(const char *verb, const char *one, const char *other, const char *said)
+{
+	struct outcome *outcome = ask(verb, one, other);
+
+	expect(outcome, outcome->status == 0 && strstr(outcome->err, said), "evprof %s: %s", verb, said);
+}
+
+/* The program is stopped and started again from outside; by its pid or its name. */
+static void expect_switched(const struct python *python, const char *variable)
+{
+	struct served served = begin_served(python, variable);
+	char *pid = text("%d", (int)served.program->pid), *report_text;
+	json_t *counts, *report;
+	struct outcome *dump;
+
+	enter(&served, 0);
+	if (variable)
+		expect_asked("start", pid, NULL, text("evprof: recording %s served", pid));
+	enter(&served, 2);
+	enter(&served, 0);
+	expect_asked("stop", pid, NULL, text("evprof: stopped %s served", pid));
+	enter(&served, 1);
+	expect_asked("mark", "missing", pid, "is stopped, so it has no mark");
+	enter(&served, 0);
+	expect_asked("start", "served", NULL, text("evprof: recording %s served", pid));
+	enter(&served, 2);
+	expect_asked("mark", "here", "all", text("evprof: marked %s served", pid));
+	served.phase[0] = 9;
+	cr_expect_eq(background_wait(served.program), 0);
+	report_text = file_read(served.program->log, NULL);
+	counts = json_loads(strchr(report_text, '[') ? strchr(report_text, '[') : "", JSON_DISABLE_EOF_CHECK, NULL);
+	cr_assert(counts, "%s", report_text);
+	report = trace_report(served.trace, NULL);
+	cr_expect_eq(report_calls(report, "/served.py", "leaf_1"), 0);
+	cr_expect_eq(report_calls(report, "/served.py", "leaf_2"), json_integer_value(json_array_get(counts, 2)));
+	cr_expect(report_calls(report, "/served.py", "leaf_0") > 0);
+	dump = tool("dump", served.trace);
+	expect(dump, strstr(dump->out, "\tmark\there\n") && !strstr(dump->out, "\tmark\tmissing\n"), "the marks");
+	json_decref(report);
+	json_decref(counts);
+}
+
+SCENARIO(switch, from_outside, SUPPORTED)
+{
+	expect_switched(python, NULL);
+}
+
+SCENARIO(switch, from_outside_later, SUPPORTED)
+{
+	expect_switched(python, "EVPROF_START=0");
+}
+
+SCENARIO(switch, nobody_there, SCENARIO_ONCE)
+{
+	struct outcome *outcome;
+
+	(void)python;
+	if (geteuid() == 0)
+		cr_assert(unshare(CLONE_NEWNET) == 0);
+	outcome = ask("stop", "4711", NULL);
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "no collector of this user runs here"), "a line");
+	outcome = ask("mark", NULL, NULL);
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "a mark has a name"), "a line");
+	outcome = ask("start", "one", "other");
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "one process or program at a time"), "a line");
 }

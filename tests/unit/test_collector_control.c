@@ -172,6 +172,17 @@ Test(collector_answer, a_request_is_parsed)
 		     0);
 	cr_expect_str_eq(message.target, "12");
 	control_message_done(&message);
+	cr_assert_eq(parse("{\"evprof\":1,\"type\":\"switch\",\"action\":\"mark\",\"name\":\"here\"}", &message, reason,
+			   sizeof(reason)),
+		     0);
+	cr_expect(message.type == CONTROL_SWITCH && message.action == CONTROL_MARK);
+	cr_expect_str_eq(message.mark, "here");
+	control_message_done(&message);
+	cr_assert_eq(parse("{\"evprof\":1,\"type\":\"switch\",\"action\":\"stop\"}", &message, reason, sizeof(reason)),
+		     0);
+	cr_expect(message.action == CONTROL_STOP);
+	cr_expect_str_eq(message.mark, "");
+	control_message_done(&message);
 }
 
 Test(collector_answer, what_is_no_request_has_a_reason)
@@ -182,6 +193,9 @@ Test(collector_answer, what_is_no_request_has_a_reason)
 		enum control_type type;
 	} wrong[] = {
 	    {"{\"evprof\":1,\"type\":\"status\",\"target\":12}", "\"target\"", -EINVAL, CONTROL_STATUS},
+	    {"{\"evprof\":1,\"type\":\"switch\"}", "\"action\"", -EINVAL, CONTROL_SWITCH},
+	    {"{\"evprof\":1,\"type\":\"switch\",\"action\":\"kill\"}", "\"action\"", -EINVAL, CONTROL_SWITCH},
+	    {"{\"evprof\":1,\"type\":\"switch\",\"action\":\"mark\"}", "\"name\"", -EINVAL, CONTROL_SWITCH},
 	    {"{\"evprof\":1,\"type\":\"no such request\"}", "does not know the request", -EINVAL, CONTROL_UNKNOWN},
 	    {"{\"evprof\":1,\"type\":12}", "\"type\"", -EINVAL, CONTROL_JOIN},
 	    {"{\"evprof\":1}", "\"type\"", -EINVAL, CONTROL_JOIN},

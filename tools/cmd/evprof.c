@@ -13,6 +13,9 @@
 const struct verb verbs[] = {
     {"run", cmd_run, "run a program and record what Python does in it"},
     {"status", cmd_status, "the collectors of this host, and the processes that they record"},
+    {"stop", cmd_stop, "stop the recording of running processes"},
+    {"start", cmd_start, "start it again"},
+    {"mark", cmd_mark, "set a mark in the traces of running processes"},
     {"report", cmd_report, "the table of cProfile: calls and times by function"},
     {"tree", cmd_tree, "who called whom, with times, as an indented text"},
     {"memory", cmd_memory, "what was alive at the peak and at the end, and who allocated it"},

@@ -15,6 +15,9 @@
 
 int cmd_run(int argc, char **argv);
 int cmd_status(int argc, char **argv);
+int cmd_stop(int argc, char **argv);
+int cmd_start(int argc, char **argv);
+int cmd_mark(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_tree(int argc, char **argv);
 int cmd_memory(int argc, char **argv);

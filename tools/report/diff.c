@@ -223,8 +223,8 @@ void report_diff_table(struct output *output, const struct report_diff *diff, st
 	print_trace(output, diff, 1);
 	output_format(output, "\n   Ordered by: change of %s\n", diff->sort->title);
 	if (same)
-		output_format(output, "   %zu %s did not change and are not listed; --all lists them\n", same,
-			      report_diff_noun(diff, diff->sites ? same : 2));
+		output_format(output, "   %zu %s did not change and %s not listed; --all lists them\n", same,
+			      report_diff_noun(diff, same), same == 1 ? "is" : "are");
 	print_regressions(output, diff);
 	if (shown < pairs->count)
 		output_format(output, "   List reduced from %zu to %zu due to restriction <%zu>\n", pairs->count, shown,

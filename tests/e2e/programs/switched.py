@@ -63,9 +63,13 @@ def instrumented():
     return int(probe.__code__._co_code_adaptive[0] == opcode.opmap["INSTRUMENTED_RESUME"])
 
 
+def hooked():
+    return instrumented() if sys.version_info >= (3, 12) else thread_state()
+
+
 def hooks():
     leaves(3)
-    return {"allocators": allocators(), "calls": instrumented() if sys.version_info >= (3, 12) else thread_state()}
+    return {"allocators": allocators(), "calls": hooked()}
 
 
 def part_hooks():
@@ -204,16 +208,16 @@ def part_signal():
     import signal
     found = []
 
-    def toggle(work):
+    def toggle(work, on):
         os.kill(os.getpid(), signal.SIGUSR2)
-        end = time.perf_counter() + 0.05
-        while time.perf_counter() < end:
+        end = time.perf_counter() + 10
+        while (hooked() != 0) == on and time.perf_counter() < end:
             work()
         return hooks()["calls"]
 
     text = "x" * 200000
     for work in (probe, lambda: time.sleep(0.01), lambda: sorted(text)):
-        found += [toggle(work) == 0, toggle(work) != 0]
+        found += [toggle(work, True) == 0, toggle(work, False) != 0]
     return {"leaves": 3 * 3, "found": found}
 
 

@@ -1,0 +1,40 @@
+/* switch.c - see switch.h. Called by collector.c, after a round. */
+#include "server/switch.h"
+
+#include <jansson.h>
+
+#include "evprof/json_memory.h"
+#include "session/session.h"
+
+_Static_assert((int)CONTROL_STOP == RING_REQUEST_STOP && (int)CONTROL_START == RING_REQUEST_START &&
+		   (int)CONTROL_MARK == RING_REQUEST_MARK,
+	       "actions are requests of the ring");
+
+static json_t *ask(struct process *process, const struct request *request)
+{
+	if (request->action != CONTROL_LOOK)
+		process_request(process, (enum ring_request)request->action, request->mark);
+	return json_pack("{s:i, s:s, s:b, s:b, s:b}", "pid", (int)process_shown_pid(process), "program",
+			 process->program ? process->program : "", "follows",
+			 atomic_load(&process->header->follows) != 0, "followed", process_has_followed(process),
+			 "refused", process_has_refused(process));
+}
+
+json_t *switch_answer(struct session *sessions, const struct request *request)
+{
+	json_t *list, *answer;
+
+	json_memory_begin();
+	list = json_array();
+	for (struct session *session = sessions; session; session = session->next)
+		for (struct process *process = session->processes; process; process = process->next)
+			if (!process->complete && peer_may(&request->rights, process->user->uid) &&
+			    control_target_has(request->target, process_shown_pid(process),
+					       process->program ? process->program : ""))
+				json_array_append_new(list, ask(process, request));
+	answer = json_pack("{s:o}", "processes", list);
+	if (!json_memory_ran_out)
+		return answer;
+	json_decref(answer);
+	return NULL;
+}

@@ -1,0 +1,18 @@
+/*
+ * switch.h - asks processes to stop or start their recording, or to set a mark (evprof stop, start, mark).
+ */
+#ifndef COLLECTOR_SWITCH_H
+#define COLLECTOR_SWITCH_H
+
+#include "server/requests.h"
+
+struct json_t;
+struct session;
+
+/*
+ * Asks the processes that the request names and its rights include, and answers which these are: {"processes":
+ * [{"pid", "program", "recording", "follows", "followed", "refused"}]}. The caller frees the object. NULL: no memory.
+ */
+struct json_t *switch_answer(struct session *sessions, const struct request *request);
+
+#endif

@@ -1,0 +1,226 @@
+/* requests.c - see requests.h. */
+#include "start/requests.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/config.h"
+#include "base/elf_symbols.h"
+#include "base/log_line.h"
+#include "evprof/evprof.h"
+#include "hooks/switch.h"
+#include "python/python.h"
+#include "ring/process.h"
+
+#define AGAIN_NS 2000000 /* then twice as long each time, up to ... */
+#define AGAIN_MOST_NS 128000000
+
+enum { WANTED_NOTHING = 0, WANTED_STOP = 1, WANTED_START = 2 };
+
+static uintptr_t instructions, instructions_end; /* of the function that runs Python's instructions */
+
+enum source { SOURCE_USER, SOURCE_COLLECTOR };
+
+static bool is_joined(void)
+{
+	uint32_t status = process ? atomic_load(&process->status) : PROCESS_OFF;
+
+	return status == PROCESS_JOINED || status == PROCESS_STOPPED;
+}
+
+static bool has_request(void)
+{
+	const struct ring_header *header = process->header;
+
+	return atomic_load_explicit(&header->request, memory_order_acquire) !=
+	       atomic_load_explicit(&header->followed, memory_order_relaxed);
+}
+
+/* The collector may change the name meanwhile. */
+static void set_mark(uint32_t request)
+{
+	char name[RING_REQUEST_NAME_BYTES];
+
+	if (process_is_stopped()) {
+		atomic_store(&process->header->refused, request);
+		return;
+	}
+	memcpy(name, process->header->request_name, sizeof(name));
+	name[sizeof(name) - 1] = 0;
+	evprof_mark(name);
+}
+
+static void follow_collector(void)
+{
+	uint32_t request = atomic_load_explicit(&process->header->request, memory_order_acquire);
+
+	/* Setting hooks raises audit events, which come back here. */
+	if (!has_request() || atomic_exchange(&process->following, 1))
+		return;
+	switch (request % 4) {
+	case RING_REQUEST_STOP:
+		switch_stop();
+		break;
+	case RING_REQUEST_START:
+		switch_start();
+		break;
+	case RING_REQUEST_MARK:
+		set_mark(request);
+		break;
+	}
+	atomic_store(&process->header->followed, request);
+	atomic_store(&process->following, 0);
+}
+
+static void follow_user(void)
+{
+	uint32_t wanted = atomic_exchange(&process->switch_wanted, WANTED_NOTHING);
+
+	if (wanted == WANTED_STOP)
+		switch_stop();
+	else if (wanted == WANTED_START)
+		switch_start();
+}
+
+static int follow(void *data)
+{
+	(void)data;
+	if (is_joined())
+		follow_user();
+	if (is_joined())
+		follow_collector();
+	return 0;
+}
+
+/* The kernel goes on behind the instruction that made a system call. The page before may not be readable. */
+static bool is_behind_system_call(uintptr_t at)
+{
+	if (at % 4096 < 4)
+		return false;
+#if defined(__x86_64__)
+	return !memcmp((const void *)(at - 2), "\x0f\x05", 2); /* NOLINT(performance-no-int-to-ptr): syscall */
+#elif defined(__aarch64__)
+	return *(const uint32_t *)(at - 4) == 0xd4000001; /* NOLINT(performance-no-int-to-ptr): svc #0 */
+#else
+	return false;
+#endif
+}
+
+static uintptr_t interrupted_at(const void *context)
+{
+	const ucontext_t *user = context;
+
+#if defined(__x86_64__)
+	return (uintptr_t)user->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+	return (uintptr_t)user->uc_mcontext.pc;
+#else
+	(void)user;
+	return 0;
+#endif
+}
+
+/* Whether the interrupted thread holds no lock of Python's pending calls. */
+static bool may_call(const void *context)
+{
+	uintptr_t at = interrupted_at(context);
+	bool between = at - instructions < instructions_end - instructions;
+
+	return (between || is_behind_system_call(at)) && python_takes_pending_calls();
+}
+
+/* Has the kernel send the signal again. The timer is the image's: a fork does not inherit it. */
+static void ask_again(int number, enum source source)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = number};
+	struct itimerspec soon = {.it_value.tv_nsec = process->request_wait_ns[source]};
+	int *made = &process->request_timers[source], timer;
+
+	if (process->request_wait_ns[source] < AGAIN_MOST_NS)
+		process->request_wait_ns[source] *= 2;
+
+	/* The C library's functions allocate, or may not be called here. */
+	if (!*made && !syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer))
+		*made = timer + 1;
+	if (*made)
+		syscall(SYS_timer_settime, *made - 1, 0, &soon, NULL);
+}
+
+/* first: the request is new. */
+static void follow_soon(int number, enum source source, bool first, const void *context)
+{
+	int saved_errno = errno;
+
+	if (first)
+		process->request_wait_ns[source] = AGAIN_NS;
+
+	if (!may_call(context) || python.Py_AddPendingCall(follow, NULL))
+		ask_again(number, source);
+	errno = saved_errno;
+}
+
+static void on_user_signal(int number, siginfo_t *info, void *context)
+{
+	if (!is_joined())
+		return;
+	if (info->si_code != SI_TIMER)
+		atomic_store(&process->switch_wanted, process_is_stopped() ? WANTED_START : WANTED_STOP);
+	if (atomic_load(&process->switch_wanted) != WANTED_NOTHING)
+		follow_soon(number, SOURCE_USER, info->si_code != SI_TIMER, context);
+}
+
+static void on_request(int number, siginfo_t *info, void *context)
+{
+	if (is_joined() && has_request())
+		follow_soon(number, SOURCE_COLLECTOR, info->si_code != SI_TIMER, context);
+}
+
+static bool set_handler(int number, void (*handler)(int, siginfo_t *, void *))
+{
+	struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK}, before;
+
+	sigemptyset(&action.sa_mask);
+	return !sigaction(number, NULL, &before) && before.sa_handler == SIG_DFL && !sigaction(number, &action, NULL);
+}
+
+static void find_instructions(void)
+{
+	size_t bytes = 0;
+
+	instructions = (uintptr_t)elf_symbol_sized("_PyEval_EvalFrameDefault", &bytes);
+	instructions_end = instructions + bytes;
+}
+
+void requests_begin(void)
+{
+	static bool begun;
+
+	if (begun || !is_joined())
+		return;
+	begun = true;
+	find_instructions();
+	if (config.signal && !set_handler((int)config.signal, on_user_signal))
+		log_line(LOG_WARNING, "signal %u has a handler, or is ignored; %s does nothing", config.signal,
+			 ENV_SIGNAL);
+}
+
+void requests_look(void)
+{
+	static bool handled, tried;
+
+	if (!is_joined())
+		return;
+	if (unlikely(!tried) && python.Py_IsInitialized()) {
+		tried = true;
+		handled = config.signal != SIGURG && set_handler(SIGURG, on_request);
+	}
+	if (unlikely(handled && !atomic_load_explicit(&process->header->follows, memory_order_relaxed)))
+		atomic_store(&process->header->follows, 1);
+	if (unlikely(has_request()))
+		follow_collector();
+}

@@ -1,0 +1,28 @@
+/*
+ * requests.h - what somebody asks of this process from outside: to stop or start the recording, or to set a mark.
+ *
+ *   EVPROF_SIGNAL                    a signal of the user's choice stops or starts
+ *   evprof stop, start, mark         the collector writes the request to the header, and sends SIGURG
+ *
+ *   signal -> handler, in any thread -> pending call, in Python's main thread -> the request is followed
+ *
+ * The handler may interrupt anything, and Py_AddPendingCall() takes a lock. So it is called only where the thread
+ * cannot hold that lock: between Python's instructions, or in a system call. Elsewhere the handler asks the kernel to
+ * send the signal once more, a little later. An audit event of any thread follows a request of the collector,
+ * too, where the main thread is in C code.
+ *
+ * SIGURG, because it does nothing to a process without a handler: a program that was just executed, for example.
+ */
+#ifndef PRELOAD_REQUESTS_H
+#define PRELOAD_REQUESTS_H
+
+/* Sets the handler of EVPROF_SIGNAL, if the signal that it names has none. Once, when Python has started. */
+void requests_begin(void);
+
+/*
+ * At an audit event: sets the handler of SIGURG once Python has its table of handlers, which the program could read it
+ * from otherwise, and follows a request of the collector. GIL held.
+ */
+void requests_look(void);
+
+#endif
