@@ -145,11 +145,16 @@ SCENARIO_SOME(memory, parts_of_the_resident_size_in_run, SUPPORTED)
 /* glibc says what is free of its heap; heads and rounding of the live blocks are slack, too: 16 bytes of 1000. */
 SCENARIO_SOME(memory, slack_of_malloc, SUPPORTED)
 {
-	struct outcome *outcome =
-	    run(.python = python, .args = {"@fragmented.py"}, .env = {"EVPROF_EVENTS=mem,malloc"});
-	json_t *processes = memory_of(outcome), *end = json_object_get(json_array_get(processes, 0), "resident_at_end");
-	long long own = atoll(outcome->out), found = json_integer_value(json_object_get(end, "malloc_slack_bytes"));
+	struct outcome *outcome;
+	json_t *processes, *end;
+	long long own, found;
 
+	needs_own_malloc();
+	outcome = run(.python = python, .args = {"@fragmented.py"}, .env = {"EVPROF_EVENTS=mem,malloc"});
+	processes = memory_of(outcome);
+	end = json_object_get(json_array_get(processes, 0), "resident_at_end");
+	own = atoll(outcome->out);
+	found = json_integer_value(json_object_get(end, "malloc_slack_bytes"));
 	if (own)
 		expect(outcome, own > 25000000 && llabs(found - own) < 4 << 20, "%lld bytes, by glibc %lld", found,
 		       own);

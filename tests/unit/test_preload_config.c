@@ -145,7 +145,7 @@ Test(config, signal)
 	read_with("EVPROF_SIGNAL", "SIGHUP");
 	cr_assert_eq(config.signal, SIGHUP);
 	read_with("EVPROF_SIGNAL", "RTMIN+3");
-	cr_assert_eq(config.signal, SIGRTMIN + 3);
+	cr_assert_eq((int)config.signal, SIGRTMIN + 3);
 	check_complaint("EVPROF_SIGNAL", "KILL", "USR1, USR2");
 	check_complaint("EVPROF_SIGNAL", "RTMIN+90", "RTMIN+1 and up");
 	check_complaint("EVPROF_SIGNAL", "12", "USR1, USR2");
