@@ -20,6 +20,7 @@
 
 #include "base/log.h"
 #include "evprof/control.h"
+#include "evprof/system_calls.h"
 
 #define NO_MEMORY "the collector has no memory left"
 
@@ -64,7 +65,7 @@ static bool write_all(int fd, const char *text, size_t bytes)
 /* A memfd that nobody can change. A descriptor or -errno. */
 static int sealed_copy(const char *text, size_t bytes)
 {
-	int fd = memfd_create("evprof-answer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = system_memfd_create("evprof-answer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int error;
 
 	if (fd < 0)
