@@ -128,7 +128,7 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 {
 	static const char *const starts[] = {"exec", "fork", "rejoin"}; /* enum wire_start */
 	const json_t *root = json_object_get(object, "root");
-	json_int_t pid, ppid, start_time, sample_rate = 0, memory_interval = 0;
+	json_int_t pid, ppid, start_time, sample_rate = 0, memory_interval = 0, keep_ns = 0, keep_bytes = 0;
 	int start = get_name(object, "start", starts, 3);
 
 	if (start < 0)
@@ -146,6 +146,11 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 	if (json_object_get(object, "memory_interval") &&
 	    !get_integer(object, "memory_interval", 1, CONTROL_MEMORY_INTERVAL_MAX, &memory_interval))
 		return "memory_interval";
+	if (json_object_get(object, "keep_ns") && !get_integer(object, "keep_ns", 1, INT64_MAX, &keep_ns))
+		return "keep_ns";
+	if (json_object_get(object, "keep_bytes") && !get_integer(object, "keep_bytes", 1, INT64_MAX, &keep_bytes))
+		return "keep_bytes";
+	message->keep = (struct setting_keep){(uint64_t)keep_ns, (uint64_t)keep_bytes};
 	message->start = (enum wire_start)start;
 	message->pid = (pid_t)pid;
 	message->ppid = (pid_t)ppid;
@@ -163,7 +168,8 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 /* CONTROL_UNKNOWN: of another release, and a request. False, and *type is unchanged: there is none. */
 static bool get_type(const json_t *object, enum control_type *type)
 {
-	static const char *const types[] = {"join", "hold", "absent", "status", "switch"}; /* enum control_type */
+	static const char *const types[] = {"join",   "hold",	"absent",
+					    "status", "switch", "snapshot"}; /* enum control_type */
 	int known = get_name(object, "type", types, CONTROL_UNKNOWN);
 
 	if (!json_is_string(json_object_get(object, "type")))
@@ -186,6 +192,19 @@ static const char *parse_switch(const json_t *object, struct control_message *me
 	return message->mark ? NULL : "name";
 }
 
+static const char *parse_snapshot(const json_t *object, struct control_message *message)
+{
+	json_int_t hold_ms, hold = 0;
+
+	if (!get_integer(object, "hold_ms", 0, CONTROL_HOLD_MAX_MS, &hold_ms))
+		return "hold_ms";
+	if (json_object_get(object, "hold") && !get_integer(object, "hold", 0, INT64_MAX, &hold))
+		return "hold";
+	message->hold_ms = (uint32_t)hold_ms;
+	message->hold = (uint64_t)hold;
+	return NULL;
+}
+
 static const char *parse_request(const json_t *object, struct control_message *message)
 {
 	message->target = "all";
@@ -195,6 +214,8 @@ static const char *parse_request(const json_t *object, struct control_message *m
 		return "target";
 	if (message->type == CONTROL_SWITCH)
 		return parse_switch(object, message);
+	if (message->type == CONTROL_SNAPSHOT)
+		return parse_snapshot(object, message);
 	return message->type == CONTROL_UNKNOWN ? "type" : NULL;
 }
 

@@ -9,12 +9,21 @@
 
 #include "evprof/control.h"
 #include "evprof/ring.h"
+#include "evprof/settings.h"
 #include "evprof/wire.h"
 
 struct json_t;
 
 /* From CONTROL_STATUS on: control requests, which are answered. CONTROL_UNKNOWN: one that is not known here. */
-enum control_type { CONTROL_JOIN, CONTROL_HOLD, CONTROL_ABSENT, CONTROL_STATUS, CONTROL_SWITCH, CONTROL_UNKNOWN };
+enum control_type {
+	CONTROL_JOIN,
+	CONTROL_HOLD,
+	CONTROL_ABSENT,
+	CONTROL_STATUS,
+	CONTROL_SWITCH,
+	CONTROL_SNAPSHOT,
+	CONTROL_UNKNOWN
+};
 
 static inline bool control_is_request(enum control_type type)
 {
@@ -38,6 +47,7 @@ struct control_message {
 	bool root;
 	int sample_rate;	  /* samples a second; 0: not sampled */
 	uint64_t memory_interval; /* bytes between sampled allocations; 0: not sampled */
+	struct setting_keep keep; /* the stretch that the trace keeps; all zeros: all */
 	int wait_ms;		  /* of a hold: wait for processes that still run */
 	bool native;		  /* native stacks are recorded */
 	bool malloc_unseen;	  /* native allocations were asked for, and do not reach the library */
@@ -53,9 +63,11 @@ struct control_message {
 	const char *target;	    /* of a request; shorter than CONTROL_TARGET_MAX_BYTES */
 	enum control_action action; /* of a CONTROL_SWITCH */
 	const char *mark;	    /* likewise: the name; shorter than RING_REQUEST_NAME_BYTES; "" for other actions */
-	const char *formats;	    /* shorter than CONTROL_FORMATS_MAX_BYTES; "": none */
-	struct json_t *argv;	    /* array of strings */
-	struct json_t *events;	    /* array of strings */
+	uint32_t hold_ms;      /* of a CONTROL_SNAPSHOT: nothing leaves the trace for so long; 0: gives up a hold */
+	uint64_t hold;	       /* likewise: the number of that hold */
+	const char *formats;   /* shorter than CONTROL_FORMATS_MAX_BYTES; "": none */
+	struct json_t *argv;   /* array of strings */
+	struct json_t *events; /* array of strings */
 	struct json_t *object;
 };
 

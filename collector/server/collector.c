@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "ring/events.h"
+#include "server/snapshot.h"
 #include "server/status.h"
 #include "server/switch.h"
 #include "symbols/resolver.h"
@@ -135,6 +136,8 @@ static json_t *answer_to(struct collector *collector, const struct request *requ
 {
 	if (request->type == CONTROL_SWITCH)
 		return switch_answer(collector->sessions, request);
+	if (request->type == CONTROL_SNAPSHOT)
+		return snapshot_answer(collector->sessions, request, now_ns);
 	return describe(collector, request->target, &request->rights, now_ns);
 }
 
@@ -182,6 +185,7 @@ static int make_tools(struct session_tools *tools, struct loop *loop, const stru
 					.resolver = resolver_new(loop),
 					.output_dir = config->output_dir,
 					.formats = config->formats,
+					.keep = config->keep,
 					.output_template = config->output};
 	tools->users.limits = config->limits;
 	tools->folder = (struct folder){.path = config->output_dir, .limits = config->folder_limits};

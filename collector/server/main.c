@@ -224,6 +224,7 @@ int main(int argc, char **argv)
 	    .output_dir = options.output_dir,
 	    .formats = options.formats,
 	    .output = options.output,
+	    .keep = options.keep,
 	    .limits = options.limits,
 	    .folder_limits = options.folder_limits,
 	    .metrics = options.metrics};

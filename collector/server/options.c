@@ -30,6 +30,7 @@ enum {
 	OPTION_MAX_TRACE_BYTES,
 	OPTION_KEEP,
 	OPTION_KEEP_FOR,
+	OPTION_KEEP_LAST,
 	OPTION_MIN_FREE,
 	OPTION_METRICS,
 	OPTION_LOG,
@@ -50,6 +51,7 @@ static const struct option long_options[] = {
     {"max-trace-bytes-per-user", required_argument, NULL, OPTION_MAX_TRACE_BYTES},
     {"keep", required_argument, NULL, OPTION_KEEP},
     {"keep-for", required_argument, NULL, OPTION_KEEP_FOR},
+    {"keep-last", required_argument, NULL, OPTION_KEEP_LAST},
     {"min-free", required_argument, NULL, OPTION_MIN_FREE},
     {"metrics", required_argument, NULL, OPTION_METRICS},
     {"log", required_argument, NULL, OPTION_LOG},
@@ -77,6 +79,8 @@ static const char help_text[] =
     "                       (default: a quarter of the room in FOLDER when the collector starts)\n"
     "  --keep SIZE          remove the oldest finished traces, and exports of them, when all take more: 20G\n"
     "  --keep-for TIME      remove finished traces that are older: 7d, 12h, 30m\n"
+    "  --keep-last STRETCH  of each trace that is being written: 30s, 256M, or 10m,1G; evprof snapshot copies it\n"
+    "                       (default: as EVPROF_KEEP of the program says)\n"
     "  --min-free SIZE      keep so much of the disk free: remove the oldest, then stop recording\n"
     "  --metrics FILE       write the status for Prometheus each 15 s, for the node exporter's textfile collector;\n"
     "                       FILE ends with .prom\n"
@@ -152,6 +156,16 @@ static enum options_result take_limit(int option, struct options *options)
 	else
 		options->limits.trace_bytes = amount;
 	return OPTIONS_RUN;
+}
+
+static enum options_result take_stretch(struct options *options)
+{
+	const char *allowed = setting_keep(optarg, &options->keep);
+
+	if (!allowed)
+		return OPTIONS_RUN;
+	fprintf(stderr, "evprof-collector: --keep-last is %s, not %s; see evprof-collector --help\n", allowed, optarg);
+	return OPTIONS_WRONG;
 }
 
 static enum options_result take_group(const char *name, struct options *options)
@@ -241,6 +255,8 @@ static enum options_result take_option(int option, const char *word, struct opti
 	case OPTION_KEEP_FOR:
 	case OPTION_MIN_FREE:
 		return take_folder_limit(option, &options->folder_limits);
+	case OPTION_KEEP_LAST:
+		return take_stretch(options);
 	case OPTION_METRICS:
 		if (!ends_with(optarg, ".prom"))
 			return option_error("--metrics is a file that ends with .prom, not ", optarg);

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/users.h"
+#include "evprof/settings.h"
 #include "trace/folder.h"
 
 struct options {
@@ -20,8 +21,9 @@ struct options {
 	long resumes;	    /* pid of the first process of a session whose collector is gone; 0: none */
 	const char *socket; /* a path, or @ and an abstract name; NULL with socket activation */
 	const char *output_dir;
-	const char *output;  /* template below output_dir */
-	const char *formats; /* names with commas; NULL: none */
+	const char *output;	  /* template below output_dir */
+	const char *formats;	  /* names with commas; NULL: none */
+	struct setting_keep keep; /* of each trace; all zeros: as its program wants */
 	bool allow_other_users;
 	bool has_control_group;
 	gid_t control_group;

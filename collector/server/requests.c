@@ -22,6 +22,8 @@ void requests_add(struct requests *requests, const struct control_message *messa
 	request->rights = *rights;
 	snprintf(request->target, sizeof(request->target), "%s", message->target);
 	request->action = message->action;
+	request->hold_ms = message->hold_ms;
+	request->hold = message->hold;
 	snprintf(request->mark, sizeof(request->mark), "%s", message->mark ? message->mark : "");
 	while (*link)
 		link = &(*link)->next;

@@ -64,7 +64,7 @@ static json_t *trace_bytes(const struct status_source *source, uint64_t now_ns)
 	if (source->folder->path)
 		return json_u64(folder_bytes(source->folder, now_ns));
 	for (const struct session *session = source->sessions; session; session = session->next)
-		sum += has_trace(session) ? session->trace.writer.offset : 0;
+		sum += has_trace(session) ? trace_output_bytes(&session->trace) : 0;
 	return json_u64(sum);
 }
 
@@ -113,12 +113,29 @@ static uint64_t rate_of(const struct process *process, uint64_t now_ns)
 	return (uint64_t)((double)totals->events * 1e9 / (double)passed_ns + 0.5);
 }
 
+/* As EVPROF_KEEP has it: "30s,256M". Null: the whole trace is kept. */
+static json_t *keep_of(const struct setting_keep *keep)
+{
+	char time[32] = "", bytes[32] = "";
+
+	if (keep->ns)
+		snprintf(time, sizeof(time), "%llus", (unsigned long long)(keep->ns / 1000000000));
+	if (keep->bytes)
+		snprintf(bytes, sizeof(bytes), "%lluM", (unsigned long long)(keep->bytes >> 20));
+	if (keep->bytes && keep->bytes % (1 << 20))
+		snprintf(bytes, sizeof(bytes), "%lluK", (unsigned long long)(keep->bytes >> 10));
+	if (!keep->ns && !keep->bytes)
+		return json_null();
+	return json_sprintf("%s%s%s", time, keep->ns && keep->bytes ? "," : "", bytes);
+}
+
 static json_t *describe_process(const struct process *process, uint64_t now_ns)
 {
-	return json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:n}", "pid", (int)process_shown_pid(process), "program",
+	return json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "pid", (int)process_shown_pid(process), "program",
 			 process->program ? process->program : "", "recording", recording_of(process), "events_per_s",
 			 json_u64(rate_of(process, now_ns)), "events", json_u64(process->totals.events), "lost",
-			 json_u64(lost_events(process)), "bytes", json_u64(process->totals.trace_bytes), "keep");
+			 json_u64(lost_events(process)), "bytes", json_u64(process->totals.trace_bytes), "keep",
+			 keep_of(&process->trace->kept.limits));
 }
 
 /* The newest session, and in it the newest process, comes first. */

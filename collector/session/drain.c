@@ -58,7 +58,7 @@ static struct slot_reader *open_reader(struct process *process, unsigned index)
 
 	if (!reader)
 		return NULL;
-	reader->thread = process->trace->thread_count++;
+	reader->thread = trace_output_thread(process->trace);
 	process->trace->open_threads++;
 	reader->tid = *(volatile uint32_t *)&slot->tid;
 	reader->ticks = reader->written = *(volatile uint64_t *)&slot->start_ticks;
@@ -68,7 +68,8 @@ static struct slot_reader *open_reader(struct process *process, unsigned index)
 	process->readers[index] = reader;
 	trace_output_json(
 	    process->trace, process->number, reader->thread,
-	    meta_thread(process->number, reader->thread, reader->tid, reader->ticks, atomic_load(&slot->sampled) != 0));
+	    meta_thread(process->number, reader->thread, reader->tid, reader->ticks, atomic_load(&slot->sampled) != 0),
+	    KEPT_STATE);
 	if (!is_ring(&process->layout, reader->data_offset, reader->data_words))
 		reader_damaged(process, reader, "its ring is not inside the memfd");
 	return reader;
@@ -235,7 +236,7 @@ static void close_reader(struct process *process, unsigned index, bool reuse, ui
 	sum = meta_lost(&lost);
 	write_last_words(process, reader, sum > reader->in_gaps ? sum - reader->in_gaps : 0, end_ticks);
 	trace_output_json(process->trace, process->number, reader->thread,
-			  meta_thread_end(reader->thread, &reader->events, &lost));
+			  meta_thread_end(reader->thread, &reader->events, &lost), KEPT_END);
 	process->trace->lost += sum;
 	process->totals.lost += sum;
 	process->trace->open_threads--;

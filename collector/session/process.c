@@ -204,7 +204,8 @@ void process_write_resident(struct process *process)
 
 	if (!read->peak_bytes)
 		return;
-	trace_output_json(process->trace, process->number, TRACE_NOBODY, meta_resident(process->number, read));
+	trace_output_json(process->trace, process->number, TRACE_NOBODY, meta_resident(process->number, read),
+			  KEPT_PASSING);
 	*read = (struct meta_resident){0};
 }
 

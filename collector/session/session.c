@@ -156,13 +156,15 @@ static void open_trace(struct session *session, const struct control_message *fi
 	struct trace_output *trace = &session->trace;
 	bool others = session->tools->output_dir || session->tools->first.pid || session->goes_on;
 	enum output_existing existing = others ? OUTPUT_ADD_SUFFIX : OUTPUT_REPLACE;
+	const struct setting_keep *policy = &session->tools->keep;
+	const struct setting_keep *keep = policy->ns || policy->bytes ? policy : &first->keep;
 	int error = output_path(session, first, trace->path, sizeof(trace->path));
 
 	if (error) {
 		trace_output_open_failed(trace, error);
-	} else if (!trace_output_open(trace, session->tools->packer, session->id, existing)) {
+	} else if (!trace_output_open(trace, session->tools->packer, session->id, existing, keep)) {
 		let_user_read(session);
-		trace_output_json(trace, TRACE_NOBODY, TRACE_NOBODY, meta_kinds());
+		trace_output_json(trace, TRACE_NOBODY, TRACE_NOBODY, meta_kinds(), KEPT_STATE);
 	}
 }
 
@@ -230,7 +232,8 @@ static void describe_process(struct session *session, struct process *process, c
 	trace_output_write_clocks(&session->trace, now_ns);
 	trace_output_json(
 	    &session->trace, process->number, TRACE_NOBODY,
-	    meta_process(&shown, process->number, layout->clock_kind, layout->clock_shift, layout->start_ticks));
+	    meta_process(&shown, process->number, layout->clock_kind, layout->clock_shift, layout->start_ticks),
+	    KEPT_STATE);
 }
 
 /* Writes the SYMBOL definitions of a process. Callback of the resolver. */
@@ -352,7 +355,7 @@ static void update_title(struct process *process, uint64_t now_ns)
 	/* The pid of a dead process may be reused. */
 	if (!process->dead && title_look(&process->title, process->pid, ends, now_ns))
 		trace_output_json(process->trace, process->number, TRACE_NOBODY,
-				  meta_title(process->number, title_shown(&process->title)));
+				  meta_title(process->number, title_shown(&process->title)), KEPT_LATEST);
 }
 
 static void update_resident(struct process *process, uint64_t now_ns)
@@ -473,6 +476,7 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 	}
 	answer_flushes(session, now_ns);
 	trace_output_renew_clocks(&session->trace, result->words != before, now_ns);
+	trace_output_renew_kept(&session->trace, now_ns);
 }
 
 void session_forget_dead(struct session *session)

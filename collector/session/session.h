@@ -19,7 +19,7 @@
 #include "base/control.h"
 #include "session/drain.h"
 #include "trace/folder.h"
-#include "trace/formats.h"
+#include "trace/tool_run.h"
 #include "evprof/ring.h"
 #include "session/pending.h"
 #include "base/loop.h"
@@ -62,6 +62,7 @@ struct session_tools {
 	const char *output_dir;
 	const char *output_template;
 	const char *formats;	   /* likewise: names with commas; NULL: none */
+	struct setting_keep keep;  /* likewise: the stretch that each trace keeps; all zeros: as its program wants */
 	struct resolver *resolver; /* symbolizes native frames */
 	struct folder folder;	   /* likewise: all zeros: none */
 	struct users users;	   /* the users of this collector and their limits */
@@ -79,12 +80,13 @@ struct session {
 	struct trace_output trace;
 
 	bool goes_on;	/* an earlier trace of this session is kept */
+	bool shortened; /* the file of a trace that keeps its last stretch is being made anew, or was; if it is one */
 	bool converted; /* the export to other formats was started, if any */
 	bool finished;
 	uint64_t finished_ns;
 	uint64_t ended_ns; /* time of the latest end of an image; 0: none */
 	char format_list[CONTROL_FORMATS_MAX_BYTES];
-	struct formats formats;
+	struct tool_run shortening, formats;
 	char absent[CONTROL_REASON_MAX_BYTES]; /* reason of the first process that did not join; "": none */
 
 	struct process *processes;

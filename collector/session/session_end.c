@@ -87,7 +87,8 @@ static void write_end(struct process *process, const char *how, uint64_t now_ns)
 	end.status = process->status;
 	end.sampler_lost = process->sampler.lost;
 	process->trace->lost += meta_lost(&end.lost);
-	trace_output_json(process->trace, process->number, TRACE_NOBODY, meta_process_end(&end, process->header));
+	trace_output_json(process->trace, process->number, TRACE_NOBODY, meta_process_end(&end, process->header),
+			  KEPT_END);
 	process->complete = true;
 	process->replaced = !strcmp(how, "exec");
 	log_info("process %d has ended (%s)", (int)process->pid, how);
@@ -259,16 +260,52 @@ static bool successor_expected(const struct session *session)
 	return false;
 }
 
-/* Whether the trace is still being exported to other formats. Waiting processes get a heartbeat meanwhile. */
+static bool is_whole(const struct session *session)
+{
+	return !session->trace.failed && session->trace.process_count > 0;
+}
+
+/* Waiting processes get a heartbeat while it runs. */
+static bool still_runs(struct session *session, const struct tool_run *run)
+{
+	for (struct process *process = session->processes; process && run->running; process = process->next)
+		atomic_fetch_add_explicit(&process->header->heartbeat, 1, memory_order_relaxed);
+	return run->running;
+}
+
+/*
+ * Whether the file of a trace that keeps its last stretch is still being made anew. It has events from before the
+ * stretch (kept.h), and is sparse.
+ */
+static bool shorten_kept(struct session *session)
+{
+	const struct trace_output *trace = &session->trace;
+	char since[32];
+	const char *argv[] = {"evprof", "cut", "--since", since, "--in-place", trace->path, NULL};
+
+	snprintf(since, sizeof(since), "%llu", (unsigned long long)trace->kept.since_ns);
+	if (!session->shortened && is_whole(session) && trace->kept.since_ns)
+		tool_run_start(&session->shortening, session->tools->loop, argv);
+	session->shortened = true;
+	if (still_runs(session, &session->shortening))
+		return true;
+	if (session->shortening.failed)
+		log_warning("%s has more than its last stretch: evprof cut --since %s --in-place shows the reason",
+			    trace->path, since);
+	session->shortening.failed = false;
+	return false;
+}
+
+/* Whether the trace is still being exported to other formats. */
 static bool convert_formats(struct session *session)
 {
-	if (!session->converted && session->format_list[0] && !session->trace.failed &&
-	    session->trace.process_count > 0)
-		formats_start(&session->formats, session->tools->loop, session->format_list, session->trace.path);
+	const char *argv[] = {"evprof", "export", "--beside", "--format", session->format_list, session->trace.path,
+			      NULL};
+
+	if (!session->converted && session->format_list[0] && is_whole(session))
+		tool_run_start(&session->formats, session->tools->loop, argv);
 	session->converted = true;
-	for (struct process *process = session->processes; process && session->formats.running; process = process->next)
-		atomic_fetch_add_explicit(&process->header->heartbeat, 1, memory_order_relaxed);
-	return session->formats.running;
+	return still_runs(session, &session->formats);
 }
 
 /* Whether native frames are still being symbolized. Waiting processes get a heartbeat meanwhile. */
@@ -335,7 +372,7 @@ void session_check_end(struct session *session, uint64_t now_ns, bool more_to_co
 		if (!session->tools->init_ends && wait_for_symbols(session, now_ns))
 			return;
 		close_trace(session, now_ns);
-		if (!convert_formats(session))
+		if (!shorten_kept(session) && !convert_formats(session))
 			finish_session(session, now_ns);
 		return;
 	}
@@ -351,7 +388,8 @@ void session_stop(struct session *session, uint64_t now_ns)
 {
 	complete_all(session, now_ns);
 	close_trace(session, now_ns);
-	formats_stop(&session->formats);
+	tool_run_stop(&session->shortening);
+	tool_run_stop(&session->formats);
 	finish_session(session, now_ns);
 }
 
@@ -360,7 +398,8 @@ static bool is_about_to_end(const struct session *session, uint64_t now_ns)
 {
 	if ((pending_children_expected(&session->pending, now_ns) &&
 	     !pending_children_slow(&session->pending, now_ns)) ||
-	    session->formats.running || session->finished || (session->symbols_until_ns && !session->trace.closed))
+	    session->formats.running || session->shortening.running || session->finished ||
+	    (session->symbols_until_ns && !session->trace.closed))
 		return true;
 	for (const struct hold *hold = session->holds; hold; hold = hold->next) {
 		if (hold->closing)

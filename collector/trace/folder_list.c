@@ -41,6 +41,14 @@ static size_t stem_bytes(const char *path)
 	return length - TRACE_ENDING_BYTES;
 }
 
+/* A trace that keeps its last stretch is sparse. Room may be reserved beyond the end of a file. */
+static uint64_t bytes_of(const struct stat *status)
+{
+	uint64_t on_disk = (uint64_t)status->st_blocks * 512, bytes = (uint64_t)status->st_size;
+
+	return on_disk < bytes ? on_disk : bytes;
+}
+
 static bool is_export(const char *name)
 {
 	size_t length = strlen(name);
@@ -69,7 +77,7 @@ static int add_file(struct folder_list *list, const char *path, const struct sta
 	file = &files[list->count];
 	*file =
 	    (struct folder_file){.path = strdup(path),
-				 .bytes = (uint64_t)status->st_size,
+				 .bytes = bytes_of(status),
 				 .modified_ns = (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec,
 				 .trace = stem_bytes(path) > 0};
 	if (!file->path)

@@ -108,6 +108,10 @@ char *meta_process(const struct control_message *join, uint32_t process, uint32_
 		add_member(&process_object, "sample_rate", integer((uint64_t)join->sample_rate));
 	if (join->memory_interval)
 		add_member(&process_object, "memory_interval", integer(join->memory_interval));
+	if (join->keep.ns)
+		add_member(&process_object, "keep_ns", integer(join->keep.ns));
+	if (join->keep.bytes)
+		add_member(&process_object, "keep_bytes", integer(join->keep.bytes));
 	if (join->native)
 		add_member(&process_object, "native", json_true());
 	if (join->malloc_unseen)

@@ -35,7 +35,20 @@ void trace_output_init(struct trace_output *trace, const struct users *users, st
 void trace_output_done(struct trace_output *trace)
 {
 	trace_writer_close(&trace->writer);
+	kept_done(&trace->kept);
 	trace->user->trace_bytes -= trace->trace_bytes;
+}
+
+uint64_t trace_output_bytes(const struct trace_output *trace)
+{
+	return trace->writer.offset - trace->kept.freed_bytes;
+}
+
+uint32_t trace_output_thread(struct trace_output *trace)
+{
+	uint32_t number;
+
+	return kept_spare_number(&trace->kept, &number) ? number : trace->thread_count++;
 }
 
 void trace_output_fail(struct trace_output *trace, const char *text)
@@ -56,6 +69,9 @@ void trace_output_open_failed(struct trace_output *trace, int error)
 	if (error == -EEXIST)
 		snprintf(text, sizeof(text), "cannot create %.500s: it exists and is not a regular file; %s",
 			 trace->path, "set EVPROF_OUTPUT to another path");
+	else if (error == -EOPNOTSUPP)
+		snprintf(text, sizeof(text), "cannot keep the last stretch only in %.400s: %s; %s", trace->path,
+			 "its file system takes back no part of a file", "set EVPROF_OUTPUT to another one");
 	else
 		snprintf(text, sizeof(text), "cannot create %.500s: %s; set EVPROF_OUTPUT to a writable path",
 			 trace->path, strerror(-error));
@@ -63,12 +79,16 @@ void trace_output_open_failed(struct trace_output *trace, int error)
 }
 
 int trace_output_open(struct trace_output *trace, struct trace_packer *packer, const uint8_t session[16],
-		      enum output_existing existing)
+		      enum output_existing existing, const struct setting_keep *keep)
 {
 	int fd = output_create(trace->path, sizeof(trace->path), existing);
 	int error = fd < 0 ? fd : trace_writer_open(&trace->writer, packer, fd, clock_realtime_ns(), session);
 
 	trace->opened = true;
+	trace->kept.limits = *keep;
+	trace->writer.indexes_later = kept_is_limited(&trace->kept);
+	if (!error && kept_is_limited(&trace->kept))
+		error = kept_check(fd);
 	if (error && fd >= 0) {
 		close(fd);
 		unlink(trace->path);
@@ -107,8 +127,8 @@ static void keep_room(struct trace_output *trace)
 {
 	uint64_t room, disk_room = trace->folder ? folder_room(trace->folder, clock_now_ns()) : UINT64_MAX;
 
-	trace->user->trace_bytes += trace->writer.offset - trace->trace_bytes;
-	trace->trace_bytes = trace->writer.offset;
+	trace->user->trace_bytes += trace_output_bytes(trace) - trace->trace_bytes;
+	trace->trace_bytes = trace_output_bytes(trace);
 	room = user_trace_room(trace->users, trace->user);
 	trace->disk_short = disk_room < room;
 	room = trace->disk_short ? disk_room : room;
@@ -117,39 +137,59 @@ static void keep_room(struct trace_output *trace)
 	    TRACE_CLOSING_BYTES + (uint64_t)(trace->open_threads + trace->process_count) * CLOSING_EACH_BYTES;
 }
 
+/* Returns the result of writing, after noting a chunk that began at that offset. */
+static int note_written(struct trace_output *trace, int error, const struct trace_chunk *chunk, const void *raw,
+			uint64_t offset, enum kept_kind kind)
+{
+	if (!error && kept_is_limited(&trace->kept) &&
+	    kept_add(&trace->kept, chunk, raw, offset, trace->writer.offset - offset, kind, clock_now_ns()) < 0)
+		log_error("no memory left: %s is kept whole from here on", trace->path);
+	return error ? write_failed(trace, error) : 0;
+}
+
+static enum kept_kind kind_of(const struct trace_chunk *chunk)
+{
+	return chunk->type == TRACE_CHUNK_EVENTS ? KEPT_EVENTS : KEPT_STATE;
+}
+
 int trace_output_chunk(struct trace_output *trace, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
 {
-	int error;
+	uint64_t offset = trace->writer.offset;
 
 	if (trace->failed)
 		return -EIO;
 	keep_room(trace);
-	error = trace_writer_chunk(&trace->writer, chunk, raw, raw_bytes);
-	return error ? write_failed(trace, error) : 0;
+	return note_written(trace, trace_writer_chunk(&trace->writer, chunk, raw, raw_bytes), chunk, raw, offset,
+			    kind_of(chunk));
+}
+
+static int write_last(struct trace_output *trace, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes,
+		      enum kept_kind kind)
+{
+	uint64_t offset = trace->writer.offset;
+
+	if (trace->failed && !trace->full)
+		return -EIO;
+	return note_written(trace, trace_writer_last(&trace->writer, chunk, raw, raw_bytes), chunk, raw, offset, kind);
 }
 
 int trace_output_last(struct trace_output *trace, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
 {
-	int error;
-
-	if (trace->failed && !trace->full)
-		return -EIO;
-	error = trace_writer_last(&trace->writer, chunk, raw, raw_bytes);
-	return error ? write_failed(trace, error) : 0;
+	return write_last(trace, chunk, raw, raw_bytes, kind_of(chunk));
 }
 
-static int write_last(struct trace_output *trace, enum trace_chunk_type type, uint32_t process, uint32_t thread,
-		      const void *raw, size_t raw_bytes)
+void trace_output_renew_kept(struct trace_output *trace, uint64_t now_ns)
 {
-	struct trace_chunk chunk = {.type = (uint16_t)type, .process = process, .thread = thread};
-
-	return trace_output_last(trace, &chunk, raw, raw_bytes);
+	if (kept_is_limited(&trace->kept) && !trace->closed && trace->writer.fd >= 0)
+		kept_renew(&trace->kept, &trace->writer, now_ns);
 }
 
-void trace_output_json(struct trace_output *trace, uint32_t process, uint32_t thread, char *text)
+void trace_output_json(struct trace_output *trace, uint32_t process, uint32_t thread, char *text, enum kept_kind kind)
 {
+	const struct trace_chunk chunk = {.type = TRACE_CHUNK_META, .process = process, .thread = thread};
+
 	if (text)
-		write_last(trace, TRACE_CHUNK_META, process, thread, text, strlen(text));
+		write_last(trace, &chunk, text, strlen(text), kind);
 	else
 		log_error("no memory left: a description is missing from %s", trace->path);
 	free(text);
@@ -178,6 +218,7 @@ void trace_output_use_clock(struct trace_output *trace, uint32_t kind, uint32_t 
 
 void trace_output_write_clocks(struct trace_output *trace, uint64_t now_ns)
 {
+	const struct trace_chunk chunk = {.type = TRACE_CHUNK_CLOCK, .process = TRACE_NOBODY, .thread = TRACE_NOBODY};
 	struct trace_clock records[TRACE_OUTPUT_CLOCKS];
 
 	trace->clock_next_ns = now_ns + trace->clock_step_ns;
@@ -185,8 +226,7 @@ void trace_output_write_clocks(struct trace_output *trace, uint64_t now_ns)
 	for (unsigned i = 0; i < trace->clock_count; i++)
 		clock_calibrate(trace->clocks[i].kind, trace->clocks[i].shift, &records[i]);
 	if (trace->clock_count > 0)
-		write_last(trace, TRACE_CHUNK_CLOCK, TRACE_NOBODY, TRACE_NOBODY, records,
-			   trace->clock_count * sizeof(records[0]));
+		write_last(trace, &chunk, records, trace->clock_count * sizeof(records[0]), KEPT_LATEST);
 }
 
 void trace_output_renew_clocks(struct trace_output *trace, bool written, uint64_t now_ns)
@@ -204,7 +244,9 @@ void trace_output_close(struct trace_output *trace, bool release, uint64_t now_n
 
 	if (trace->process_count > 0 && (!trace->failed || trace->full)) {
 		trace_output_write_clocks(trace, now_ns);
-		error = trace_writer_finish(&trace->writer, trace->events, trace->lost, trace->process_count);
+		error = kept_index(&trace->kept, &trace->writer);
+		if (!error)
+			error = trace_writer_finish(&trace->writer, trace->events, trace->lost, trace->process_count);
 	}
 	if (error && !trace->failed) {
 		snprintf(text, sizeof(text), "cannot finish %.500s: %s; it is whole but has no index", trace->path,

@@ -15,6 +15,7 @@
 #include "evprof/ring.h"
 #include "evprof/wire.h"
 #include "file/trace_writer.h"
+#include "trace/kept.h"
 #include "trace/output.h"
 #include "base/users.h"
 
@@ -29,6 +30,7 @@ struct trace_output_clock {
 
 struct trace_output {
 	struct trace_writer writer;
+	struct kept kept;
 	const struct users *users;
 	struct user *user;     /* the user that began the session */
 	struct folder *folder; /* of a daemon; NULL: none */
@@ -43,7 +45,7 @@ struct trace_output {
 	void (*on_failure)(struct trace_output *trace); /* called once, after `failed` and `error` are set */
 
 	uint32_t process_count; /* images that ever joined; the number of the next one */
-	uint32_t thread_count;
+	uint32_t thread_count;	/* the number of the next one, unless one is free again */
 	uint32_t open_threads;
 	uint64_t events; /* in the file */
 	uint64_t lost;	 /* of threads and processes that have ended */
@@ -60,9 +62,9 @@ void trace_output_init(struct trace_output *trace, const struct users *users, st
 /* Closes the file, which no longer counts against its user. */
 void trace_output_done(struct trace_output *trace);
 
-/* Creates the file at trace->path. On failure -errno, and the trace has failed. */
+/* Creates the file at trace->path. keep: the stretch that is kept. On failure -errno, and the trace has failed. */
 int trace_output_open(struct trace_output *trace, struct trace_packer *packer, const uint8_t session[16],
-		      enum output_existing existing);
+		      enum output_existing existing, const struct setting_keep *keep);
 /* No file can be created, because of that error: the trace fails. */
 void trace_output_open_failed(struct trace_output *trace, int error);
 
@@ -75,8 +77,15 @@ void trace_output_fail(struct trace_output *trace, const char *text);
  */
 int trace_output_chunk(struct trace_output *trace, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes);
 int trace_output_last(struct trace_output *trace, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes);
-/* Frees the text. */
-void trace_output_json(struct trace_output *trace, uint32_t process, uint32_t thread, char *text);
+/* Frees the text. kind: for a trace that keeps its last stretch. */
+void trace_output_json(struct trace_output *trace, uint32_t process, uint32_t thread, char *text, enum kept_kind kind);
+
+/* A number for a new thread. */
+uint32_t trace_output_thread(struct trace_output *trace);
+/* What the file takes on disk. */
+uint64_t trace_output_bytes(const struct trace_output *trace);
+/* Of a trace that keeps its last stretch: drops what has left it. */
+void trace_output_renew_kept(struct trace_output *trace, uint64_t now_ns);
 
 /* The number of events among them. */
 uint64_t trace_output_count_events(struct trace_output *trace, const uint32_t counts[WIRE_KINDS]);

@@ -33,6 +33,7 @@
  *   events      array     of strings: the recorded kinds
  *   sample_rate integer   optional: stacks are sampled at this rate in samples a second, without hooks (sampling.h)
  *   memory_interval  integer  optional: allocations are sampled, one for each so many bytes on average
+ *   keep_ns, keep_bytes  integer  optional: the trace keeps its last stretch only, of so many nanoseconds or bytes
  *   native      boolean   optional: native stacks of allocations are recorded
  *   malloc_unseen  boolean  optional: native allocations were asked for, and do not reach evprof
  *   filtered    boolean   optional: functions are filtered (EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH)
@@ -60,6 +61,10 @@
  *               became of the last one. The collector passes it on (ring_header.request). follows: the process has a
  *               handler for the signal that announces it; followed: it has got to it; refused: it could not do
  *               it, because recording is stopped
+ *   "snapshot"  {"traces": [{"path", "pids", "program", "since_ns", "until_ns", "hold"}]}: all that was recorded is in
+ *               the file, and for "hold_ms" (at most CONTROL_HOLD_MAX_MS) nothing leaves it. All events from since_ns
+ *               (0: all at all) to until_ns, of CLOCK_MONOTONIC, are there. With "hold_ms" 0 the hold of that number
+ *               ("hold") is given up
  *
  * Root, the collector's own user and the group of --control-group may ask about all processes, another user about its
  * own (SO_PEERCRED, SO_PEERGROUPS, at the time of connect()). Every answer has {"evprof", "type":"answer"}, and where
@@ -86,6 +91,7 @@
 #define CONTROL_FORMATS_MAX_BYTES 256
 #define CONTROL_REASON_MAX_BYTES 512
 #define CONTROL_TARGET_MAX_BYTES 256
+#define CONTROL_HOLD_MAX_MS 300000
 #define CONTROL_ANSWER_INLINE_BYTES 16384
 #define CONTROL_ANSWER_MAX_BYTES ((size_t)64 << 20)
 #define CONTROL_MEMORY_INTERVAL_MAX 0x10000000000 /* bytes */
@@ -122,6 +128,7 @@
 #define ENV_CALIBRATE "EVPROF_CALIBRATE"
 #define ENV_SAMPLE_RATE "EVPROF_SAMPLE_RATE"
 #define ENV_MEMORY_INTERVAL "EVPROF_MEMORY_INTERVAL"
+#define ENV_KEEP "EVPROF_KEEP"
 #define ENV_NATIVE "EVPROF_NATIVE"
 #define ENV_PROGRAM_ONLY "EVPROF_PROGRAM_ONLY"
 #define ENV_START "EVPROF_START"

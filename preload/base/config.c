@@ -22,7 +22,7 @@ static const char *const known_names[] = {
     ENV_SWITCH,	  ENV_OUTPUT,	    ENV_SOCKET,		 ENV_EVENTS,  ENV_RING_SIZE, ENV_ON_FULL,
     ENV_CHILDREN, ENV_LOG,	    ENV_SESSION,	 ENV_INCLUDE, ENV_EXCLUDE,   ENV_EXCLUDE_SYSPATH,
     ENV_FORMAT,	  ENV_CALIBRATE,    ENV_SAMPLE_RATE,	 ENV_NATIVE,  ENV_FALLBACK,  ENV_READER_LIBRARY,
-    ENV_PAGER,	  ENV_PROGRAM_ONLY, ENV_MEMORY_INTERVAL, ENV_START,   ENV_SIGNAL};
+    ENV_PAGER,	  ENV_PROGRAM_ONLY, ENV_MEMORY_INTERVAL, ENV_START,   ENV_SIGNAL,    ENV_KEEP};
 
 const char *const config_event_names[CONFIG_EVENTS] = SETTING_EVENT_NAMES;
 
@@ -90,6 +90,17 @@ static uint64_t read_memory_interval(bool complain)
 	if (allowed)
 		complain_of(complain, ENV_MEMORY_INTERVAL, value, allowed);
 	return config.events & EVENT_MEM ? interval : 0;
+}
+
+static struct setting_keep read_keep(bool complain)
+{
+	const char *value = value_of(ENV_KEEP);
+	struct setting_keep keep = {0};
+	const char *allowed = value ? setting_keep(value, &keep) : NULL;
+
+	if (allowed)
+		complain_of(complain, ENV_KEEP, value, allowed);
+	return keep;
 }
 
 /*
@@ -213,7 +224,8 @@ static void complain_of_unknown_names(void)
 			    "EVPROF_EVENTS, EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH, EVPROF_RING_SIZE, "
 			    "EVPROF_ON_FULL, EVPROF_CHILDREN, EVPROF_CALIBRATE, EVPROF_NATIVE, EVPROF_SAMPLE_RATE, "
 			    "EVPROF_MEMORY_INTERVAL, "
-			    "EVPROF_FORMAT, EVPROF_PROGRAM_ONLY, EVPROF_START, EVPROF_SIGNAL, EVPROF_FALLBACK and "
+			    "EVPROF_FORMAT, EVPROF_PROGRAM_ONLY, EVPROF_START, EVPROF_SIGNAL, EVPROF_KEEP, "
+			    "EVPROF_FALLBACK and "
 			    "EVPROF_LOG",
 			    text_shown(name, shown));
 	}
@@ -275,6 +287,7 @@ void config_read(bool complain)
 	config.signal = read_number(ENV_SIGNAL, setting_signal, 0, complain);
 	config.sample_rate = read_number(ENV_SAMPLE_RATE, setting_sample_rate, SAMPLING_RATE_DEFAULT, complain);
 	config.memory_interval = read_memory_interval(complain);
+	config.keep = read_keep(complain);
 	read_paths(complain);
 	read_socket(complain);
 	read_formats(complain);

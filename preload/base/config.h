@@ -28,6 +28,7 @@ struct config {
 	uint32_t wait_ms;	  /* EVPROF_ON_FULL: 0 for drop */
 	uint32_t signal;	  /* EVPROF_SIGNAL: stops and starts the recording; 0: none */
 	uint32_t sample_rate;	  /* EVPROF_SAMPLE_RATE: samples a second */
+	struct setting_keep keep; /* EVPROF_KEEP; all zeros: the whole trace is kept */
 	uint64_t memory_interval; /* EVPROF_MEMORY_INTERVAL; 0: every allocation is recorded, or none is */
 	char output[PATH_MAX];
 	char formats[CONTROL_FORMATS_MAX_BYTES]; /* EVPROF_FORMAT: known names with commas, or "" */

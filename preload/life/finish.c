@@ -78,7 +78,7 @@ static void print_summary(uint32_t state)
 	unsigned running = atomic_load(&header->summary_running), processes = atomic_load(&header->summary_processes);
 	static char text[SHOWN_PATH_BYTES];
 	unsigned unsampled = atomic_load(&header->summary_unsampled);
-	char said[RING_TEXT_BYTES], still[80] = "";
+	char said[RING_TEXT_BYTES], still[80] = "", kept[64];
 	const char *path;
 
 	/* The text is the collector's: it may lack its terminator. */
@@ -91,10 +91,11 @@ static void print_summary(uint32_t state)
 	} else if (state == RING_COLLECTOR_REFUSED || state == RING_COLLECTOR_FAILED) {
 		log_line(LOG_ERROR, "%s", said);
 	} else {
+		setting_keep_text(&config.keep, kept, sizeof(kept));
 		if (running)
 			snprintf(still, sizeof(still), " (%u still running; complete when they end)", running);
-		log_line(LOG_ERROR, "%llu events of %u process%s, %llu lost, in %s%s; show it with: evprof %s %s",
-			 (unsigned long long)atomic_load(&header->summary_events), processes,
+		log_line(LOG_ERROR, "%s%llu events of %u process%s, %llu lost, in %s%s; show it with: evprof %s %s",
+			 kept, (unsigned long long)atomic_load(&header->summary_events), processes,
 			 processes == 1 ? "" : "es", (unsigned long long)atomic_load(&header->summary_lost), path,
 			 still, setting_verb(config.events), path);
 		if (unsampled)

@@ -10,6 +10,7 @@
 #include "base/lock.h"
 #include "definitions/definitions.h"
 #include "life/life.h"
+#include "life/stack_every.h"
 #include "python/own_frames.h"
 #include "ring/process.h"
 
@@ -18,10 +19,6 @@
 #define STACK_NEW_MOST 32     /* frames above the copied ones that are found without reading the whole stack */
 #define STACK_NEAR 8	      /* the copied frames among which one is searched */
 #define STACK_EVENT_FRAMES 12 /* of one event: it fits the room of one reservation */
-
-/* How often the whole stack is written, for readers that start in the middle. */
-#define STACK_EVERY_WORDS (UINT64_C(1) << 20)
-#define STACK_WORDS_A_FRAME 4096
 
 _Static_assert(1 + STACK_EVENT_FRAMES <= WRITER_SPARE_WORDS, "an event fits one reservation");
 _Static_assert(STACK_MOST <= WIRE_CHANGE_STAY_MAX, "each number of frames fits the event");
@@ -307,16 +304,12 @@ static bool write_change(struct memory_stack *stack, struct writer *writer, unsi
 /* The whole stack is about to be written. */
 static void begin_anew(struct memory_stack *stack, struct writer *writer, const char *top)
 {
-	uint64_t words = STACK_EVERY_WORDS;
-
 	stack->depth = 0;
 	stack->unknown = false;
 	stack->forgotten = forgotten_ids();
 	take_all_frames(stack, top);
 	stack->written = UINT32_MAX; /* even an empty stack is written */
-	if (stack->depth > STACK_EVERY_WORDS / STACK_WORDS_A_FRAME)
-		words = (uint64_t)stack->depth * STACK_WORDS_A_FRAME;
-	writer->stack_due = writer->head + words;
+	writer->stack_due = writer->head + stack_every(stack->depth);
 	writer->knows_stack = 1;
 }
 

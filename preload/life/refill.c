@@ -16,18 +16,13 @@
 #include "definitions/stack.h"
 #include "life/life.h"
 #include "life/memory_stack.h"
+#include "life/stack_every.h"
 #include "ring/process.h"
 #include "ring/room.h"
 #include "ring/wait.h"
 
 #define POPULATE_BYTES ((size_t)128 << 10)
 
-/*
- * How often the stack is repeated, for readers that start in the middle. The interval grows with the depth: deep
- * recursion spends no larger part of the time on stacks than a shallow stack does (docs/design.md, Windows).
- */
-#define STACK_EVERY_WORDS (UINT64_C(1) << 20)
-#define STACK_WORDS_A_FRAME 4096
 #define STACK_SOON_WORDS 64 /* if it is due and cannot be read */
 #define STACK_CUT_WORDS 512 /* a cut stack is not written again before */
 #define STACK_SMALL 256	    /* frames whose ids fit into an array on the thread's own stack */
@@ -286,10 +281,8 @@ static void write_stack(struct writer *writer, const struct stack *stack, bool k
  */
 static void note_stack(struct writer *writer, const struct stack *stack)
 {
-	uint64_t words = STACK_EVERY_WORDS;
+	uint64_t words = stack_every(stack->count);
 
-	if (stack->count > STACK_EVERY_WORDS / STACK_WORDS_A_FRAME)
-		words = (uint64_t)stack->count * STACK_WORDS_A_FRAME;
 	if (stack->more)
 		words = stack->count > STACK_CUT_WORDS ? stack->count : STACK_CUT_WORDS;
 	writer->stack_due = writer->head + words;
@@ -346,7 +339,7 @@ static void put_stack(struct writer *writer, unsigned kind)
 /* How much of the room may be used before the next slow path. */
 static uint64_t next_look(const struct writer *writer, uint64_t room)
 {
-	uint64_t most = STACK_EVERY_WORDS;
+	uint64_t most = stack_every(0);
 
 	if (stack_is_due(writer))
 		most = STACK_SOON_WORDS; /* most likely this is a memory event */

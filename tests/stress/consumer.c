@@ -271,9 +271,10 @@ static void begin_life(uint32_t thread)
 }
 
 /* Descriptions come when a thread is first seen, and at its end. */
-void trace_output_json(struct trace_output *output, uint32_t process, uint32_t thread, char *text)
+void trace_output_json(struct trace_output *output, uint32_t process, uint32_t thread, char *text, enum kept_kind kind)
 {
 	(void)output;
+	(void)kind;
 	(void)process;
 	if (thread != TRACE_NOBODY && strstr(text, "\"thread_end\""))
 		counts.ended++;

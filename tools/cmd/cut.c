@@ -15,12 +15,15 @@
 
 static const char help_text[] =
     "usage: evprof cut [options] TRACE -o FILE\n"
+    "       evprof cut [options] TRACE --in-place\n"
     "\n"
     "Writes a stretch of a trace as a trace of its own, which all verbs read. What runs at its beginning is running\n"
     "already, as where a recording is started in the middle.\n"
     "\n"
     "  -o, --output FILE     the trace to write; it appears when it is complete\n"
+    "      --in-place            the stretch takes the place of the trace\n"
     "      --from T, --to T      this stretch, since the start of the trace: 1500 (ns), 20us, 3ms, 1.5s\n"
+    "      --since NS            from this time of CLOCK_MONOTONIC\n"
     "      --between A,B     from the mark A to the next mark B (evprof_mark), both with it\n"
     "      --span NAME       the span of that name\n"
     "      --number N        the Nth of several such stretches, in the order of their beginnings\n"
@@ -34,6 +37,7 @@ struct request {
 	struct filter filter;
 	struct cut_request cut;
 	const char *to;
+	bool in_place;
 	char *between; /* copy of the argument of --between; the mark names point into it */
 };
 
@@ -52,7 +56,15 @@ static bool take_number(void *owner, size_t which, const char *text)
 	return cli_number("cut", "--number", text, 1, &((struct request *)owner)->cut.number);
 }
 
+static bool take_since(void *owner, size_t which, const char *text)
+{
+	(void)which;
+	return cli_number("cut", "--since", text, 1, &((struct request *)owner)->cut.since_ns);
+}
+
 static const struct verb_option options_known[] = {
+    {"in-place", 0, no_argument, NULL, offsetof(struct request, in_place)},
+    {"since", 0, required_argument, take_since, 0},
     {"output", 'o', required_argument, NULL, offsetof(struct request, to)},
     {"between", 0, required_argument, take_between, 0},
     {"span", 0, required_argument, NULL, offsetof(struct request, cut.span)},
@@ -74,6 +86,8 @@ static int write_one(const struct request *request, struct trace *trace, const s
 	int error = output_open(&output, path), fd;
 
 	if (!error) {
+		if (request->in_place)
+			output_let_read_like(&output, path);
 		fd = fcntl(output.fd, F_DUPFD_CLOEXEC, 0);
 		error = fd < 0 ? -errno : cut_write(trace, &found->stretch, &request->filter, progress, fd);
 		if (error)
@@ -104,7 +118,7 @@ static int write_all(const struct request *request, struct trace *trace, const s
 
 static int cut_trace(const struct request *request, const char *path)
 {
-	struct trace *trace = verb_open("cut", &request->filter, path, request->to);
+	struct trace *trace = verb_open("cut", &request->filter, path, request->in_place ? NULL : request->to);
 	struct cut_list list;
 	char why[512] = "";
 	int error;
@@ -121,6 +135,13 @@ static int cut_trace(const struct request *request, const char *path)
 	return verb_close(trace, error);
 }
 
+static int cut_in(struct request *request, const char *path)
+{
+	if (request->in_place)
+		request->to = path;
+	return cut_trace(request, path);
+}
+
 int cmd_cut(int argc, char **argv)
 {
 	struct request request = {0};
@@ -133,10 +154,12 @@ int cmd_cut(int argc, char **argv)
 		status = CLI_FAILED;
 		if (optind + 1 != argc)
 			cli_misused("cut", optind == argc ? "a trace is missing" : "one trace at a time");
-		else if (!request.to || strcmp(request.to, "-") == 0)
-			cli_misused("cut", "-o FILE is missing; a trace needs a file");
+		else if (request.in_place ? request.to || request.cut.each || !strcmp(argv[optind], "-")
+					  : !request.to || strcmp(request.to, "-") == 0)
+			cli_misused("cut", request.in_place ? "--in-place is for one stretch of a file, without -o"
+							    : "-o FILE is missing; a trace needs a file");
 		else
-			status = cut_trace(&request, argv[optind]);
+			status = cut_in(&request, argv[optind]);
 	}
 	filter_done(&request.filter);
 	free(request.between);

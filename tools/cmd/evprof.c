@@ -16,6 +16,7 @@ const struct verb verbs[] = {
     {"stop", cmd_stop, "stop the recording of running processes"},
     {"start", cmd_start, "start it again"},
     {"mark", cmd_mark, "set a mark in the traces of running processes"},
+    {"snapshot", cmd_snapshot, "copy what is recorded of running processes, as a trace"},
     {"report", cmd_report, "the table of cProfile: calls and times by function"},
     {"tree", cmd_tree, "who called whom, with times, as an indented text"},
     {"memory", cmd_memory, "what was alive at the peak and at the end, and who allocated it"},

@@ -53,6 +53,7 @@ static const char help_text[] =
     "      --include LIST, --exclude LIST, --exclude-syspath\n"
     "                          which functions are recorded: patterns as for evprof report, with commas\n"
     "      --program-only      leave out what Python does before and after the program\n"
+    "      --keep STRETCH      keep the last stretch only: 30s, 256M, or 10m,1G; evprof snapshot copies it\n"
     "      --stopped           record nothing until the program calls evprof.start()\n"
     "      --format LIST       also write the trace in these formats of evprof export, next to it\n"
     "      --calibrate         measure the cost of the hooks, for evprof report --calibrate\n"
@@ -129,6 +130,7 @@ static const struct verb_option options_known[] = {
     {"native", 0, no_argument, take_setting, RUN_NATIVE},
     {"program-only", 0, no_argument, take_setting, RUN_PROGRAM_ONLY},
     {"no-children", 0, no_argument, take_setting, RUN_NO_CHILDREN},
+    {"keep", 0, required_argument, take_setting, RUN_KEEP},
     {"stopped", 0, no_argument, take_setting, RUN_STOPPED},
     {"wait", 0, optional_argument, take_wait, 0},
     {"quiet", 'q', no_argument, NULL, offsetof(struct request, quiet)},
@@ -207,11 +209,16 @@ static void print_trace_summary(const json_t *summary, const char *path)
 	long long processes = number_in(summary, "processes");
 	long long running = number_in(summary, "running"), unsampled = number_in(summary, "unsampled");
 	static char text[SHOWN_PATH_BYTES];
-	const char *shown = shown_path(path, text), *value = getenv(ENV_EVENTS);
+	const char *shown = shown_path(path, text), *value = getenv(ENV_EVENTS), *keep = getenv(ENV_KEEP);
+	struct setting_keep stretch = {0};
+	char kept[64];
 	unsigned events = 0;
 
-	fprintf(stderr, "evprof: %lld events of %lld process%s, %lld lost, in %s; ", number_in(summary, "events"),
-		processes, processes == 1 ? "" : "es", number_in(summary, "lost"), shown);
+	if (keep)
+		setting_keep(keep, &stretch);
+	setting_keep_text(&stretch, kept, sizeof(kept));
+	fprintf(stderr, "evprof: %s%lld events of %lld process%s, %lld lost, in %s; ", kept,
+		number_in(summary, "events"), processes, processes == 1 ? "" : "es", number_in(summary, "lost"), shown);
 	if (running > 0)
 		fprintf(stderr, "%lld still run%s and the trace grows; ", running, running == 1 ? "s" : "");
 	if (value)

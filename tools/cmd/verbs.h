@@ -14,6 +14,7 @@
 #include "replay/filter.h"
 
 int cmd_run(int argc, char **argv);
+int cmd_snapshot(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
 int cmd_start(int argc, char **argv);

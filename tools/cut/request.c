@@ -14,7 +14,7 @@ static bool fits_together(const struct cut_request *request)
 {
 	bool times = request->filter->from_given || request->filter->to_given;
 
-	return times + (request->mark_begin != NULL) + (request->span != NULL) <= 1;
+	return times + (request->since_ns != 0) + (request->mark_begin != NULL) + (request->span != NULL) <= 1;
 }
 
 static int find_all(const struct cut_request *request, struct trace *trace, struct cut_list *list)
@@ -26,7 +26,10 @@ static int find_all(const struct cut_request *request, struct trace *trace, stru
 		return cut_of_spans(list, trace, request->filter, request->span, NULL);
 	if (grow_by_one(&list->at, &list->allocated, 0, sizeof(*list->at)))
 		return -ENOMEM;
-	list->at[list->count++] = (struct cut_found){.stretch = cut_of_times(trace, request->filter)};
+	list->at[list->count] = (struct cut_found){.stretch = cut_of_times(trace, request->filter)};
+	if (request->since_ns)
+		list->at[list->count].stretch.from.ns = request->since_ns;
+	list->count++;
 	return 0;
 }
 

@@ -378,6 +378,15 @@ static int find_stack(struct copy *copy)
 	return initial_stack_push(&initial, copy->from, &quiet, NULL);
 }
 
+/* A thread that runs on, in a trace that is still being written. The stretch ends after its last event. */
+static void end_running(struct copy *copy)
+{
+	const struct event next = {.now = copy->to};
+
+	if (!copy->cut->thread->ended && copy->to != UINT64_MAX && runs_python(copy->replay))
+		end(copy, &next);
+}
+
 static void copy_events(struct copy *copy, size_t first)
 {
 	const struct cut_thread *cut = copy->cut;
@@ -390,6 +399,8 @@ static void copy_events(struct copy *copy, size_t first)
 		progress_add(cut->progress, events.count);
 	}
 	trace_stream_close(&copy->stream);
+	if (!copy->error && !copy->has_ended)
+		end_running(copy);
 	if (copy->has_begun) {
 		flush(copy);
 		file_end_thread(cut->file);
@@ -407,7 +418,8 @@ int cut_thread_write(const struct cut_thread *cut)
 	copy.from = from->thread == thread ? from->ticks : cut_ticks(from, copy.process);
 	copy.to = to->thread == thread ? to->ticks + 1 : cut_ticks(to, copy.process);
 	first = trace_stream_place(thread, copy.from);
-	if (first == thread->place_count || thread->places[0].first_ticks >= copy.to)
+	if ((first == thread->place_count && (thread->ended || copy.to == UINT64_MAX || !first)) ||
+	    thread->places[0].first_ticks >= copy.to)
 		return 0;
 	copy.has_before = first > 0;
 	copy.error = find_stack(&copy);

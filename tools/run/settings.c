@@ -41,6 +41,7 @@ static const char *allowed_values(enum run_setting setting, const char *value, c
 	unsigned bits;
 	uint32_t number;
 	uint64_t bytes;
+	struct setting_keep keep;
 
 	switch (setting) {
 	case RUN_EVENTS:
@@ -49,6 +50,8 @@ static const char *allowed_values(enum run_setting setting, const char *value, c
 		return setting_sample_rate(value, &number);
 	case RUN_MEMORY_INTERVAL:
 		return setting_memory_interval(value, &bytes);
+	case RUN_KEEP:
+		return setting_keep(value, &keep);
 	case RUN_RING_SIZE:
 		return setting_ring_bytes(value, &bytes);
 	case RUN_ON_FULL:
@@ -85,6 +88,7 @@ static const struct {
     {"--memory-interval", ENV_MEMORY_INTERVAL, NULL, false},
     {"--memory", ENV_EVENTS, NULL, true}, /* taken as --events */
     {"--stopped", ENV_START, "0", false},
+    {"--keep", ENV_KEEP, NULL, false},
 };
 
 static bool is_good(const char *name, const char *value, const char *allowed)

@@ -30,7 +30,8 @@ enum run_setting {
 	RUN_NO_CHILDREN,
 	RUN_MEMORY_INTERVAL,
 	RUN_MEMORY,
-	RUN_STOPPED
+	RUN_STOPPED,
+	RUN_KEEP
 };
 
 /* Sets the variable of the option; value is NULL if it has none. False after one line on stderr. */

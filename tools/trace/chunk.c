@@ -45,6 +45,32 @@ size_t trace_read_at(const struct trace *trace, uint64_t offset, void *buffer, s
 	return done;
 }
 
+/* Skips what the file system has no data for, however long it is. */
+static uint64_t next_data(const struct trace *trace, uint64_t offset)
+{
+	off_t found = trace->fd >= 0 ? lseek(trace->fd, (off_t)offset, SEEK_DATA) : -1;
+
+	if (trace->fd >= 0 && found < 0 && errno == ENXIO)
+		return trace->size_bytes;
+	return found > (off_t)offset ? (uint64_t)found & ~UINT64_C(7) : offset;
+}
+
+uint64_t trace_zeros_end(const struct trace *trace, uint64_t offset, uint64_t end)
+{
+	uint64_t words[512];
+
+	while ((offset = next_data(trace, offset)) < end) {
+		size_t count = trace_read_at(trace, offset, words, sizeof(words)) / sizeof(words[0]), i = 0;
+
+		while (i < count && !words[i])
+			i++;
+		offset += i * sizeof(words[0]);
+		if (i < count || !count)
+			break;
+	}
+	return offset < end ? offset : end;
+}
+
 int trace_reserve(void **buffer, size_t *allocated, size_t bytes)
 {
 	void *grown;

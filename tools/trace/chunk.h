@@ -54,6 +54,11 @@ void trace_payload_done(struct trace_payload *payload);
 
 /* pread() of the file or the memory. Returns the bytes read. */
 size_t trace_read_at(const struct trace *trace, uint64_t offset, void *buffer, size_t bytes);
+/*
+ * The offset, a multiple of 8 from `offset` on, behind the zeros that begin there; at most end. A trace that keeps its
+ * last stretch has zeros where chunks have left it.
+ */
+uint64_t trace_zeros_end(const struct trace *trace, uint64_t offset, uint64_t end);
 /* Counts the contents of the chunk at place as missing, once. */
 void trace_note_damage(struct trace *trace, struct trace_place *place);
 /* Grows the buffer if *allocated is less than bytes. Returns 0 or -ENOMEM. */

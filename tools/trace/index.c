@@ -77,6 +77,17 @@ static uint64_t skip_hole(struct trace *trace, uint64_t from, uint64_t offset, u
 	return found;
 }
 
+/* Whether there are only zeros up to a chunk, or up to the end. They are no damage. */
+static bool skip_zeros(const struct trace *trace, uint64_t *offset, uint64_t end, struct trace_chunk *chunk)
+{
+	uint64_t found = trace_zeros_end(trace, *offset, end);
+
+	if (found == *offset || (found < end && trace_chunk_read(trace, found, chunk) < 0))
+		return false;
+	*offset = found;
+	return true;
+}
+
 /*
  * Finds the chunks without an index. If no chunk follows the last one, the search begins after its header, not after
  * its payload: bytes of the payload may be missing.
@@ -93,7 +104,7 @@ static int scan(struct trace *trace)
 		uint64_t next;
 		int error;
 
-		if (trace_chunk_read(trace, offset, &chunk) < 0)
+		if (trace_chunk_read(trace, offset, &chunk) < 0 && !skip_zeros(trace, &offset, end, &chunk))
 			offset = skip_hole(trace, search, offset, end, &chunk);
 		if (offset >= end)
 			break;

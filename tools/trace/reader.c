@@ -93,9 +93,11 @@ void trace_check(struct trace *trace, void (*tick)(void *owner, uint64_t bytes),
 
 	while (offset < end) {
 		if (trace_chunk_read(trace, offset, &payload.chunk) < 0) {
-			uint64_t next = trace_find_chunk(trace, offset + 1, end, &payload.chunk);
+			uint64_t zeros = trace_zeros_end(trace, offset, end), next = zeros;
 
-			if (!scanned)
+			if (zeros == offset || (zeros < end && trace_chunk_read(trace, zeros, &payload.chunk) < 0))
+				next = trace_find_chunk(trace, offset + 1, end, &payload.chunk);
+			if (!scanned && next != zeros)
 				note_bad_chunk(trace, offset, next - offset);
 			offset = next;
 			continue;

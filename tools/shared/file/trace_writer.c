@@ -72,7 +72,7 @@ static int preallocate(struct trace_writer *writer, uint64_t bytes)
 static int reserve_space(struct trace_writer *writer, uint64_t bytes)
 {
 	uint64_t wanted = writer->offset + bytes;
-	uint64_t more = writer->offset / 4;
+	uint64_t more = writer->indexes_later ? 0 : writer->offset / 4; /* a part of the file may have left it */
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < wanted)
@@ -236,10 +236,33 @@ static int reserve_entry(struct trace_writer *writer)
 	return 0;
 }
 
+/* Room for it was made. */
+static int add_entry(struct trace_writer *writer, const struct trace_index_entry *entry)
+{
+	invariant(writer->entry_count < writer->entry_capacity && writer->entry_count < TRACE_INDEX_EVERY);
+	invariant(!writer->entry_count || writer->entries[writer->entry_count - 1].offset < entry->offset);
+	writer->entries[writer->entry_count++] = *entry;
+	return writer->entry_count < TRACE_INDEX_EVERY ? 0 : write_index(writer);
+}
+
+int trace_writer_index(struct trace_writer *writer, const struct trace_index_entry *entry)
+{
+	int error = writer->error ? writer->error : reserve_entry(writer);
+
+	return error ? error : add_entry(writer, entry);
+}
+
 static int write_indexed(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw,
 			 size_t raw_bytes, bool last)
 {
 	uint64_t at = writer->offset;
+	const struct trace_index_entry entry = {.offset = at,
+						.first_ticks = chunk->first_ticks,
+						.last_ticks = chunk->last_ticks,
+						.process = chunk->process,
+						.thread = chunk->thread,
+						.events = chunk->events,
+						.type = chunk->type};
 	int error = writer->error ? writer->error : reserve_entry(writer);
 
 	if (!error)
@@ -248,16 +271,7 @@ static int write_indexed(struct trace_writer *writer, const struct trace_chunk *
 		writer->error = writer->full ? writer->error : error;
 		return error;
 	}
-	invariant(writer->entry_count < writer->entry_capacity && writer->entry_count < TRACE_INDEX_EVERY);
-	invariant(!writer->entry_count || writer->entries[writer->entry_count - 1].offset < at);
-	writer->entries[writer->entry_count++] = (struct trace_index_entry){.offset = at,
-									    .first_ticks = chunk->first_ticks,
-									    .last_ticks = chunk->last_ticks,
-									    .process = chunk->process,
-									    .thread = chunk->thread,
-									    .events = chunk->events,
-									    .type = chunk->type};
-	return writer->entry_count < TRACE_INDEX_EVERY ? 0 : write_index(writer);
+	return writer->indexes_later ? 0 : add_entry(writer, &entry);
 }
 
 int trace_writer_chunk(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)

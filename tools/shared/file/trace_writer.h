@@ -35,6 +35,7 @@ struct trace_writer {
 	struct trace_index_entry *entries;
 	unsigned entry_count;
 	unsigned entry_capacity;
+	bool indexes_later; /* the owner says at the end what the index has: trace_writer_index() */
 };
 
 /* NULL: no memory. The compressor is created at its first use. */
@@ -59,6 +60,9 @@ int trace_writer_chunk(struct trace_writer *writer, const struct trace_chunk *ch
 
 /* The same for records at the end of the file, which may use the reserved room. */
 int trace_writer_last(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes);
+
+/* Adds a chunk to the index, in the order of offsets, where the writer does not do it. 0 or -errno. */
+int trace_writer_index(struct trace_writer *writer, const struct trace_index_entry *entry);
 
 /*
  * Writes the last index and struct trace_end: the file is complete. Space that is reserved beyond its end stays

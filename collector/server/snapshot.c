@@ -1,0 +1,97 @@
+/* snapshot.c - see snapshot.h. Called by collector.c, after a round. */
+#include "server/snapshot.h"
+
+#include <jansson.h>
+
+#include "base/clock.h"
+#include "base/control.h"
+#include "evprof/json_memory.h"
+#include "session/drain.h"
+#include "session/session.h"
+
+static bool is_meant(const struct request *request, const struct process *process)
+{
+	return !process->complete && peer_may(&request->rights, process->user->uid) &&
+	       control_target_has(request->target, process_shown_pid(process),
+				  process->program ? process->program : "");
+}
+
+static json_t *pids_of(const struct request *request, const struct session *session, const char **program)
+{
+	json_t *pids = json_array();
+
+	for (const struct process *process = session->processes; process; process = process->next) {
+		if (!is_meant(request, process))
+			continue;
+		json_array_append_new(pids, json_integer(process->pid));
+		*program = process->program ? process->program : "";
+	}
+	return pids;
+}
+
+static void write_all(struct session *session, uint64_t now_ns)
+{
+	struct drain_result ignored = {0};
+
+	for (struct process *process = session->processes; process; process = process->next)
+		if (!process->complete)
+			drain_process(process, DRAIN_FLUSH, UINT64_MAX, now_ns, &ignored);
+	trace_output_write_clocks(&session->trace, now_ns);
+}
+
+static json_t *prepare(struct session *session, const struct request *request, const char *program, json_t *pids,
+		       uint64_t now_ns)
+{
+	struct kept *kept = &session->trace.kept;
+
+	now_ns = clock_now_ns();
+	write_all(session, now_ns);
+	kept_hold(kept, now_ns, request->hold_ms);
+	trace_writer_follow(&session->trace.writer, session->trace.path);
+	return json_pack("{s:s, s:o, s:s, s:I, s:I, s:I}", "path", session->trace.path, "pids", pids, "program",
+			 program, "since_ns", (json_int_t)kept->since_ns, "until_ns", (json_int_t)now_ns, "hold",
+			 (json_int_t)kept->hold);
+}
+
+/* Gives up a hold, if it is the last one of its trace. */
+static void release(struct session *session, const struct request *request)
+{
+	struct kept *kept = &session->trace.kept;
+
+	if (kept->hold == request->hold)
+		kept->held_until_ns = 0;
+}
+
+static json_t *answer_of(struct session *session, const struct request *request, uint64_t now_ns)
+{
+	const char *program = "";
+	json_t *pids = pids_of(request, session, &program), *answer = NULL;
+
+	if (json_array_size(pids) && request->hold_ms)
+		answer = prepare(session, request, program, json_incref(pids), now_ns);
+	else if (json_array_size(pids))
+		release(session, request);
+	json_decref(pids);
+	return answer;
+}
+
+json_t *snapshot_answer(struct session *sessions, const struct request *request, uint64_t now_ns)
+{
+	json_t *list, *answer;
+
+	json_memory_begin();
+	list = json_array();
+	for (struct session *session = sessions; session; session = session->next) {
+		json_t *trace = NULL;
+
+		if (session->trace.writer.fd >= 0 && !session->trace.failed && !session->trace.closed)
+			trace = answer_of(session, request, now_ns);
+		if (trace)
+			json_array_append_new(list, trace);
+	}
+	answer = json_pack("{s:o}", "traces", list);
+	if (!json_memory_ran_out)
+		return answer;
+	json_decref(answer);
+	return NULL;
+}

@@ -1,0 +1,93 @@
+/*
+ * tool_run.c - see tool_run.h. Called by the session.
+ */
+#include "trace/tool_run.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "evprof/proc.h"
+#include "base/log.h"
+
+#ifndef P_PIDFD
+#define P_PIDFD 3 /* sys/wait.h, since glibc 2.36 */
+#endif
+
+/* Finds evprof: it is in the collector's folder, both in the build folder and where it is installed. */
+static int find_evprof(char path[PATH_MAX])
+{
+	ssize_t length = proc_own_path(path);
+	char *slash;
+
+	if (length < 0)
+		return (int)length;
+	slash = strrchr(path, '/');
+	if (!slash || slash + sizeof("/evprof") - path > PATH_MAX)
+		return -ENOENT;
+	strcpy(slash, "/evprof");
+	return access(path, X_OK) < 0 ? -errno : 0;
+}
+
+static void run_ended(struct loop_source *source)
+{
+	struct tool_run *run = LOOP_OWNER(source, struct tool_run, source);
+	siginfo_t info = {0};
+
+	if (waitid(P_PIDFD, (id_t)source->fd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
+		return;
+	loop_remove(run->loop, source);
+	close(source->fd);
+	run->running = false;
+	run->failed = info.si_code != CLD_EXITED || info.si_status != 0;
+}
+
+static int start_run(struct tool_run *run, const char *const *argv)
+{
+	static char *const environment[] = {NULL};
+	char path[PATH_MAX];
+	int error = find_evprof(path), pidfd;
+	long pid;
+
+	if (error)
+		return error;
+	pid = syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, NULL, &pidfd, NULL, NULL); /* seccomp may refuse pidfd_open */
+	if (pid == 0) {
+		execve(path, (char *const *)argv, environment);
+		_exit(127);
+	}
+	if (pid < 0)
+		return -errno;
+	run->source = (struct loop_source){.fd = pidfd, .ready = run_ended};
+	error = loop_add(run->loop, &run->source);
+	if (error)
+		close(run->source.fd);
+	return error;
+}
+
+void tool_run_start(struct tool_run *run, struct loop *loop, const char *const *argv)
+{
+	int error;
+
+	run->loop = loop;
+	error = start_run(run, argv);
+	run->running = error == 0;
+	run->failed = error != 0;
+	if (error)
+		log_error("cannot start evprof %s: %s", argv[1], strerror(-error));
+}
+
+void tool_run_stop(struct tool_run *run)
+{
+	if (!run->running)
+		return;
+	loop_remove(run->loop, &run->source);
+	syscall(SYS_pidfd_send_signal, run->source.fd, SIGTERM, NULL, 0);
+	close(run->source.fd);
+	run->running = false;
+}

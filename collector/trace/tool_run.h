@@ -1,0 +1,30 @@
+/*
+ * tool_run.h - runs a verb of evprof(1) for a trace, in a process of its own.
+ *
+ * The collector knows no format, and does not read traces: it starts `evprof export --beside` (EVPROF_FORMAT, --format)
+ * or `evprof cut`, and waits for its end in the loop, serving others meanwhile.
+ */
+#ifndef COLLECTOR_TOOL_RUN_H
+#define COLLECTOR_TOOL_RUN_H
+
+#include <stdbool.h>
+
+#include "base/loop.h"
+
+struct tool_run {
+	struct loop_source source; /* fd: the pidfd of evprof, owned */
+	struct loop *loop;
+	bool running;
+	bool failed; /* it could not be started, or its exit status was not 0 */
+};
+
+/*
+ * Starts it. *run: zeros. argv: from "evprof" to NULL; used during the call only. Errors set `failed`; a failure to
+ * start is also logged.
+ */
+void tool_run_start(struct tool_run *run, struct loop *loop, const char *const *argv);
+
+/* Ends it if it still runs. */
+void tool_run_stop(struct tool_run *run);
+
+#endif

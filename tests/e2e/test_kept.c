@@ -1,0 +1,284 @@
+/*
+ * test_kept.c - a trace that keeps its last stretch (EVPROF_KEEP), and copies of it while it is written (evprof
+ * snapshot). The oracle is the program (kept.py), which notes when it began each of its numbered batches.
+ */
+#include <fcntl.h>
+#include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "process.h"
+
+struct kept {
+	struct background *program;
+	const char *trace, *stamps, *end, *folder;
+};
+
+/* Collectors of other tests are in another network namespace, where this user may make one. */
+static void apart(void)
+{
+	if (geteuid() == 0)
+		cr_assert(unshare(CLONE_NEWNET) == 0, "no network namespace");
+}
+
+static struct kept begin_kept(const struct python *python, const char *keep, const char *seconds)
+{
+	struct kept kept = {.folder = run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory};
+
+	kept.trace = text("%s/kept.evp", kept.folder);
+	kept.stamps = text("%s/stamps", kept.folder);
+	kept.end = text("%s/end", kept.folder);
+	kept.program = background_start(&(struct job){.python = python,
+						      .args = {"@kept.py", kept.stamps, kept.end, seconds},
+						      .directory = kept.folder,
+						      .env = {text("EVPROF_OUTPUT=%s", kept.trace), keep}});
+	return kept;
+}
+
+static double monotonic_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* The beginnings of the batches, and their number. */
+static double *read_stamps(const struct kept *kept, long *count)
+{
+	char *bytes = file_read(kept->stamps, NULL), *at = bytes, *end;
+	double *stamps = NULL;
+
+	*count = 0;
+	/* The last line may be half written. */
+	for (; at && (end = strchr(at, '\n')); at = end + 1) {
+		stamps = realloc(stamps, (size_t)(*count + 1) * sizeof(*stamps));
+		stamps[(*count)++] = strtod(at, NULL);
+	}
+	return stamps;
+}
+
+static void await_batches(const struct kept *kept, long wanted)
+{
+	long count = 0;
+
+	for (unsigned i = 0; i < 6000 && count < wanted; i++) {
+		usleep(10000);
+		if (access(kept->stamps, F_OK) == 0)
+			free(read_stamps(kept, &count));
+	}
+	cr_assert(count >= wanted, "%s", file_read(kept->program->log, NULL));
+}
+
+/* How often the batch was called, in the report of a trace. */
+static long batch_calls(const json_t *report, long number)
+{
+	return report_calls(report, "<string>", text("batch_%ld", number));
+}
+
+/* The first batch of the report whose successors up to `last` are all in it; last + 1: not even that. */
+static long first_batch(const json_t *report, long last)
+{
+	long first = last + 1;
+
+	while (first > 0 && batch_calls(report, first - 1) == 1)
+		first--;
+	return first;
+}
+
+static long all_batches(const json_t *report)
+{
+	long count = 0;
+
+	for (size_t i = 0; i < report_functions(report); i++)
+		count += strncmp(report_function(report, i).name, "batch_", 6) == 0;
+	return count;
+}
+
+/*
+ * The trace has all batches from some one on, no other began after `since` (of the program's clock), and its last is
+ * among those from `last` on; or the one before (when the copy was made, it was about to begin). Returns the first.
+ */
+static long expect_stretch(const char *trace, const double *stamps, long last, long noted, double since)
+{
+	struct outcome *info = tool("info", trace);
+	json_t *report = trace_report(trace, NULL);
+	long first, count;
+
+	expect(info, info->status == 0 && strstr(info->out, "\nstate     complete\n"), "the trace is whole");
+	last -= !batch_calls(report, last);
+	while (last + 1 < noted && batch_calls(report, last + 1))
+		last++;
+	first = first_batch(report, last);
+	count = last - first + 1;
+	cr_assert(count > 0, "batch %ld is in %s", last, trace);
+	cr_expect_eq(all_batches(report), count, "%ld batches from %ld on, without a gap", all_batches(report), first);
+	cr_expect(first == 0 || stamps[first - 1] < since, "batch %ld is missing, %.3f s too early", first - 1,
+		  stamps[first - 1] - since);
+	cr_expect(report_calls(report, "/kept.py", "leaf") >= 7 * count - 7 &&
+		      report_calls(report, "/kept.py", "leaf") <= 7 * count + 7,
+		  "%ld calls of leaf in %ld batches", report_calls(report, "/kept.py", "leaf"), count);
+	cr_expect(first == 0 || report_calls(report, "/kept.py", "waiter") == 0, "waiter runs at its beginning");
+	cr_expect(report_seconds(report, "/kept.py", "waiter") >= stamps[last] - stamps[first] - 0.02,
+		  "it waits all the time: %.3f of %.3f s", report_seconds(report, "/kept.py", "waiter"),
+		  stamps[last] - stamps[first]);
+	json_decref(report);
+	return first;
+}
+
+static void end_kept(const struct kept *kept)
+{
+	file_write(kept->end, "", 0);
+	cr_expect_eq(background_wait(kept->program), 0, "%s", file_read(kept->program->log, NULL));
+}
+
+/* The last second of a run of some seconds, and not much more. */
+SCENARIO(kept, end, SUPPORTED)
+{
+	struct kept kept = begin_kept(python, "EVPROF_KEEP=1s", "4");
+	long count, first;
+	double *stamps, last, ended;
+	struct stat status;
+
+	cr_expect_eq(background_wait(kept.program), 0);
+	ended = monotonic_s();
+	stamps = read_stamps(&kept, &count);
+	last = stamps[count - 1];
+	first = expect_stretch(kept.trace, stamps, count - 1, count, ended - 0.98);
+	cr_expect(first > 0 && last - stamps[first] < (last - stamps[0]) * 0.8, "%.3f s of %.3f s are kept",
+		  last - stamps[first], last - stamps[0]);
+	cr_expect(stat(kept.trace, &status) == 0 && status.st_blocks * 512 + 4096 >= status.st_size,
+		  "the file is not sparse");
+	cr_expect(strstr(file_read(kept.program->log, NULL), "evprof: the last 1 s of "), "its line says so");
+	free(stamps);
+}
+
+static char *snapshot_of(const struct kept *kept, const char *target, const char *name)
+{
+	char *path = text("%s/%s", kept->folder, name);
+	struct outcome *outcome =
+	    run(.how = JOB_BARE, .args = {"%B/evprof", "snapshot", target, "-o", path}, .lingers = true);
+
+	expect(outcome, outcome->status == 0 && strstr(outcome->err, text("evprof: %s has what is recorded of ", path)),
+	       "a snapshot is written, and a line says so");
+	return path;
+}
+
+/* Copies while the program runs: the last second each time, and all that comes later is in the next. */
+SCENARIO(kept, snapshots, SUPPORTED)
+{
+	struct kept kept;
+	const char *pid;
+	long count, before;
+	double *stamps, now;
+
+	apart();
+	kept = begin_kept(python, "EVPROF_KEEP=1s", "60");
+	pid = text("%d", (int)kept.program->pid);
+	await_batches(&kept, 1);
+	usleep(3000000);
+	for (unsigned i = 0; i < 2; i++) {
+		char *path;
+
+		free(read_stamps(&kept, &before));
+		path = snapshot_of(&kept, i ? "kept" : pid, text("snapshot%u.evp", i));
+		now = monotonic_s();
+		stamps = read_stamps(&kept, &count);
+		cr_assert(count >= before && before > 0);
+		cr_expect(expect_stretch(path, stamps, before - 1, count, now - 0.98) > 0, "not from its start on");
+		free(stamps);
+		usleep(1500000);
+	}
+	end_kept(&kept);
+	stamps = read_stamps(&kept, &count);
+	expect_stretch(kept.trace, stamps, count - 1, count, monotonic_s() - 0.98);
+	free(stamps);
+}
+
+/* Without EVPROF_KEEP a snapshot has everything since the start. */
+SCENARIO(kept, snapshot_of_all, SUPPORTED)
+{
+	struct kept kept;
+	long count, before;
+	double *stamps;
+	char *path;
+
+	apart();
+	kept = begin_kept(python, NULL, "60");
+	await_batches(&kept, 50);
+	free(read_stamps(&kept, &before));
+	path = snapshot_of(&kept, "all", "snapshot.evp");
+	stamps = read_stamps(&kept, &count);
+	cr_expect_eq(expect_stretch(path, stamps, before - 1, count, stamps[0]), 0, "from the first batch on");
+	end_kept(&kept);
+	free(stamps);
+}
+
+/* The file takes what it may, and little more, however long the program runs. */
+SCENARIO(kept, bytes, SUPPORTED)
+{
+	struct kept kept = begin_kept(python, "EVPROF_KEEP=200K", "60");
+	long long most = 0, length = 0;
+	long count;
+	double *stamps;
+	struct stat status;
+
+	for (unsigned i = 0; i < 3000 && length < (3 << 20); i++) {
+		usleep(10000);
+		if (stat(kept.trace, &status) < 0)
+			continue;
+		most = status.st_blocks * 512 > most ? status.st_blocks * 512 : most;
+		length = status.st_size;
+	}
+	end_kept(&kept);
+	cr_expect(length >= 3 << 20, "it wrote %lld bytes", length);
+	/* Space is given back and reserved in steps of 256 KiB, and events from the last stack on are kept. */
+	cr_expect(most < 2 << 20, "it took %lld bytes", most);
+	stamps = read_stamps(&kept, &count);
+	cr_expect(expect_stretch(kept.trace, stamps, count - 1, count, stamps[count - 1]) > 0);
+	free(stamps);
+}
+
+/* The collector is killed: the file is no complete trace, but it is readable, and what was dropped is no damage. */
+SCENARIO(kept, collector_killed, SUPPORTED)
+{
+	struct kept kept = begin_kept(python, "EVPROF_KEEP=1s", "60");
+	struct outcome *report;
+	long count;
+
+	await_batches(&kept, 1);
+	usleep(3000000);
+	free(read_stamps(&kept, &count));
+	cr_assert(kill(process_child_named("evprof-collecto"), SIGKILL) == 0);
+	report = tool("report", "--json", kept.trace);
+	expect(report, report->status == 3 || report->status == 1, "it is read");
+	expect(report, strstr(report->out, "\"batch_") && !strstr(report->out, "\"batch_0\""),
+	       "it has batches, and not the first one");
+	expect(report, strstr(report->err, "the trace is incomplete") && !strstr(report->err, "damaged"),
+	       "nothing is damaged");
+	file_write(kept.end, "", 0);
+	background_wait(kept.program);
+}
+
+SCENARIO(kept, misused, SCENARIO_ONCE)
+{
+	struct outcome *outcome = run(.how = JOB_BARE, .args = {"%B/evprof", "run", "--keep", "30", "true"});
+
+	(void)python;
+	expect(outcome, outcome->status == 125 && strstr(outcome->err, "30s, 10m or 2h, a size such as 256M, or both"),
+	       "one line says what is allowed");
+	apart();
+	outcome = run(.how = JOB_BARE, .args = {"%B/evprof", "snapshot", "4711"}, .lingers = true);
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "no collector of this user runs here"), "a line");
+	outcome = run(.how = JOB_BARE, .args = {"%B/evprof", "snapshot", "-o", "-"}, .lingers = true);
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "a trace needs a file"), "a line");
+	outcome = run(.how = JOB_BARE, .args = {"%B/evprof", "cut", "--in-place", "-o", "x.evp", "y.evp"});
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "--in-place is for one stretch"), "a line");
+}

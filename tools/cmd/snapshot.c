@@ -1,0 +1,260 @@
+/*
+ * snapshot.c - evprof snapshot: what is recorded of running processes, as a trace of its own.
+ *
+ * The collector writes what it has, and holds the file (evprof/control.h). Reading and copying is done here, as evprof
+ * cut does it, so the programs and their collector go on.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "cmd/verbs.h"
+#include "control/collectors.h"
+#include "cut/request.h"
+#include "evprof/control.h"
+#include "util/cli.h"
+#include "util/output.h"
+
+static const char help_text[] =
+    "usage: evprof snapshot [options] [PID|NAME|all]\n"
+    "\n"
+    "Copies what is recorded of running processes so far, as a trace that all verbs read. The processes do not stop.\n"
+    "With EVPROF_KEEP=30s this is the last stretch, else everything since the start. A PID has a trace of that "
+    "process\n"
+    "alone, a NAME or all that of the processes that are recorded together.\n"
+    "\n"
+    "  -o, --output FILE     the trace to write (default: PROGRAM-PID-DATE-TIME.evp); several traces are FILE.evp,\n"
+    "                        FILE-2.evp, FILE-3.evp, ...\n"
+    "      --socket SOCKET   ask the collector at this socket (default: EVPROF_SOCKET, or else all of the user's)\n"
+    "  -q, --quiet           print the names of the files only\n"
+    "\n"
+    "Exit status: 0; 1 if a trace is incomplete or a collector did not answer; 2 if there is no collector, no such\n"
+    "process, or a file cannot be written.\n";
+
+#define ANSWER_MS 10000
+#define HOLD_MS 120000
+
+struct snapshot {
+	const char *target;
+	const char *to; /* NULL: a name is made */
+	const char *socket;
+	bool quiet;
+	size_t written;
+	int status;
+};
+
+static void worsen(struct snapshot *snapshot, int status)
+{
+	snapshot->status = status > snapshot->status ? status : snapshot->status;
+}
+
+/* --- one trace --- */
+
+/* The caller frees it; NULL: no memory. */
+static char *path_for(const struct snapshot *snapshot, const char *program, int64_t pid)
+{
+	time_t now = time(NULL);
+	struct tm parts;
+	char date[32] = "", *made = NULL, *safe;
+
+	if (snapshot->to)
+		return cut_path(snapshot->to, snapshot->written);
+	if (localtime_r(&now, &parts))
+		strftime(date, sizeof(date), "%Y%m%d-%H%M%S", &parts);
+	safe = strdup(program[0] ? program : "python");
+	for (char *at = safe; at && *at; at++)
+		if (*at == '/' || (unsigned char)*at < ' ' || (at == safe && *at == '.'))
+			*at = '_';
+	if (safe && asprintf(&made, "%s-%" PRId64 "-%s.evp", safe, pid, date) < 0)
+		made = NULL;
+	free(safe);
+	return made;
+}
+
+/* Returns 0, or -errno after a line on stderr. */
+static int write_to(struct trace *trace, const struct cut_stretch *stretch, const struct filter *filter,
+		    const char *path)
+{
+	struct progress progress;
+	struct output output;
+	int error = output_open(&output, path), fd;
+
+	progress_begin(&progress, "copying", 0);
+	if (!error) {
+		fd = fcntl(output.fd, F_DUPFD_CLOEXEC, 0);
+		error = fd < 0 ? -errno : cut_write(trace, stretch, filter, &progress, fd);
+		if (error)
+			output_abandon(&output);
+		else
+			error = output_close(&output);
+	}
+	progress_end(&progress);
+	if (error)
+		output_message("evprof snapshot: cannot write %s: %s", path, strerror(-error));
+	return error;
+}
+
+/* Only this process, if the target is a pid. */
+static bool filter_target(const struct snapshot *snapshot, const json_t *described, struct filter *filter)
+{
+	const json_t *pids = json_object_get(described, "pids");
+	char text[24];
+
+	*filter = (struct filter){0};
+	if (!strcmp(snapshot->target, "all") || strspn(snapshot->target, "0123456789") != strlen(snapshot->target))
+		return true;
+	snprintf(text, sizeof(text), "%" PRId64, (int64_t)json_integer_value(json_array_get(pids, 0)));
+	return filter_take(filter, "snapshot", FILTER_PROCESS, text);
+}
+
+static int copy_trace(struct snapshot *snapshot, const json_t *described, struct trace *trace, const char *path)
+{
+	int64_t since_ns = json_integer_value(json_object_get(described, "since_ns"));
+	int64_t until_ns = json_integer_value(json_object_get(described, "until_ns"));
+	struct cut_stretch stretch = {.from = {.ns = since_ns ? since_ns : INT64_MIN}, .to = {.ns = until_ns}};
+	struct filter filter;
+	int error = filter_target(snapshot, described, &filter) ? 0 : -EINVAL;
+
+	if (!error)
+		error = write_to(trace, &stretch, &filter, path);
+	filter_done(&filter);
+	return error;
+}
+
+static void print_written(const struct snapshot *snapshot, const json_t *described, const char *path)
+{
+	size_t pids = json_array_size(json_object_get(described, "pids"));
+	int64_t pid = json_integer_value(json_array_get(json_object_get(described, "pids"), 0));
+
+	if (snapshot->quiet)
+		printf("%s\n", path);
+	else if (pids == 1)
+		output_message("evprof: %s has what is recorded of %" PRId64 "; show it with: evprof report %s", path,
+			       pid, path);
+	else
+		output_message("evprof: %s has what is recorded of %zu processes; show it with: evprof report %s", path,
+			       pids, path);
+}
+
+static void write_snapshot(struct snapshot *snapshot, const json_t *described)
+{
+	const char *source = json_string_value(json_object_get(described, "path"));
+	const char *program = json_string_value(json_object_get(described, "program"));
+	const json_t *pids = json_object_get(described, "pids");
+	char *path = path_for(snapshot, program ? program : "", json_integer_value(json_array_get(pids, 0)));
+	struct trace *trace = source && path ? trace_open_with_message(source) : NULL;
+
+	if (!trace) {
+		worsen(snapshot, CLI_FAILED);
+	} else if (copy_trace(snapshot, described, trace, path) < 0) {
+		worsen(snapshot, CLI_FAILED);
+	} else {
+		/* That the trace grows is as it should be. */
+		if (trace->damage.holes || trace->damage.out_of_memory)
+			worsen(snapshot, trace_print_verdict(trace));
+		print_written(snapshot, described, path);
+		snapshot->written++;
+	}
+	trace_close(trace);
+	free(path);
+}
+
+/* --- all traces of all collectors --- */
+
+/* Asks all collectors anew, because each connection takes one request. False: none can be asked. */
+static bool ask(const struct snapshot *snapshot, struct control_collectors *collectors, json_t *message)
+{
+	bool found = message && control_collectors_find("snapshot", snapshot->socket, collectors) == 0;
+
+	if (found)
+		control_collectors_ask(collectors, message, ANSWER_MS);
+	json_decref(message);
+	return found;
+}
+
+static void release(const struct snapshot *snapshot, const json_t *described)
+{
+	struct control_collectors collectors = {0};
+	char pid[24];
+
+	snprintf(pid, sizeof(pid), "%" PRId64,
+		 (int64_t)json_integer_value(json_array_get(json_object_get(described, "pids"), 0)));
+	ask(snapshot, &collectors,
+	    json_pack("{s:s, s:s, s:i, s:I}", "type", "snapshot", "target", pid, "hold_ms", 0, "hold",
+		      json_integer_value(json_object_get(described, "hold"))));
+	control_collectors_done(&collectors);
+}
+
+static void write_all(struct snapshot *snapshot, const struct control_collectors *collectors)
+{
+	const json_t *described;
+	size_t k;
+
+	for (size_t i = 0; i < collectors->count; i++) {
+		json_array_foreach(json_object_get(collectors->at[i].answer, "traces"), k, described)
+		{
+			write_snapshot(snapshot, described);
+			release(snapshot, described);
+		}
+	}
+	if (!snapshot->written && !snapshot->status) {
+		output_message("evprof snapshot: no process %s is recorded; evprof status lists those that are",
+			       snapshot->target);
+		snapshot->status = CLI_FAILED;
+	}
+}
+
+static int take_snapshot(struct snapshot *snapshot)
+{
+	struct control_collectors collectors = {0};
+	json_t *message =
+	    json_pack("{s:s, s:s, s:i}", "type", "snapshot", "target", snapshot->target, "hold_ms", HOLD_MS);
+
+	umask(077); /* only the owner may read the contents of a trace */
+	if (!message) {
+		output_message("evprof snapshot: the name of a process is UTF-8, not %s", snapshot->target);
+		return CLI_FAILED;
+	}
+	snapshot->status = CLI_FAILED;
+	if (ask(snapshot, &collectors, message))
+		snapshot->status = control_collectors_complain("snapshot", &collectors);
+	if (snapshot->status != CLI_FAILED)
+		write_all(snapshot, &collectors);
+	control_collectors_done(&collectors);
+	return snapshot->status;
+}
+
+int cmd_snapshot(int argc, char **argv)
+{
+	static const struct verb_option options_known[] = {
+	    {"output", 'o', required_argument, NULL, offsetof(struct snapshot, to)},
+	    {"socket", 0, required_argument, NULL, offsetof(struct snapshot, socket)},
+	    {"quiet", 'q', no_argument, NULL, offsetof(struct snapshot, quiet)},
+	    {"help", 'h', no_argument, NULL, 0},
+	    {0},
+	};
+	struct snapshot snapshot = {.target = "all"};
+	int status = verb_parse("snapshot", "o:qh", options_known, argc, argv, &snapshot, NULL);
+
+	if (status == CLI_FINE)
+		fputs(help_text, stdout);
+	if (status != VERB_PARSED)
+		return status;
+	if (optind + 1 < argc) {
+		cli_misused("snapshot", "one process or program at a time");
+		return CLI_FAILED;
+	}
+	if (snapshot.to && (!snapshot.to[0] || strcmp(snapshot.to, "-") == 0)) {
+		cli_misused("snapshot", "a trace needs a file, not %s", snapshot.to);
+		return CLI_FAILED;
+	}
+	if (optind < argc)
+		snapshot.target = argv[optind];
+	return take_snapshot(&snapshot);
+}
