@@ -82,6 +82,8 @@ static int reserve_space(struct trace_writer *writer, uint64_t bytes)
 	if (wanted <= writer->reserved_end)
 		return 0;
 	more = more < RESERVE_MIN_BYTES ? RESERVE_MIN_BYTES : more > RESERVE_MAX_BYTES ? RESERVE_MAX_BYTES : more;
+	if (writer->limit_bytes && more > writer->limit_bytes - wanted)
+		more = writer->limit_bytes - wanted; /* what is reserved is taken from others, too */
 	return preallocate(writer, bytes + more) == 0 ? 0 : preallocate(writer, bytes);
 }
 
