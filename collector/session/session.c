@@ -81,6 +81,7 @@ struct session *session_new(struct session_tools *tools, const struct control_me
 
 void session_free(struct session *session)
 {
+	copies_stop(&session->copies);
 	trace_output_done(&session->trace);
 	while (session->processes) {
 		struct process *process = session->processes;
@@ -476,6 +477,7 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 	}
 	answer_flushes(session, now_ns);
 	trace_output_renew_clocks(&session->trace, result->words != before, now_ns);
+	copies_check(&session->copies, &session->trace);
 	trace_output_renew_kept(&session->trace, now_ns);
 }
 

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "base/control.h"
+#include "session/copies.h"
 #include "session/drain.h"
 #include "trace/folder.h"
 #include "trace/tool_run.h"
@@ -87,6 +88,7 @@ struct session {
 	uint64_t ended_ns; /* time of the latest end of an image; 0: none */
 	char format_list[CONTROL_FORMATS_MAX_BYTES];
 	struct tool_run shortening, formats;
+	struct copies copies;
 	char absent[CONTROL_REASON_MAX_BYTES]; /* reason of the first process that did not join; "": none */
 
 	struct process *processes;

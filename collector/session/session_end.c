@@ -175,9 +175,23 @@ void session_answer(struct session *session, struct process *process, enum ring_
 	process->answered = true;
 }
 
+/* Its parent may have taken its status before we could read it. */
+static bool was_killed(const struct process *process, const char *how)
+{
+	return process->dead && !process->replaced && (process->signal > 0 || strcmp(how, "killed") == 0);
+}
+
+/* The trace of a session that ends has it all. */
+static bool goes_on(const struct session *session)
+{
+	return session_live(session) > 0 && !session->trace.failed && kept_is_limited(&session->trace.kept);
+}
+
 void session_complete(struct session *session, struct process *process, const char *how, uint64_t now_ns)
 {
 	write_end(process, how, now_ns);
+	if (was_killed(process, how) && goes_on(session))
+		copies_add(&session->copies, session->tools->loop, &session->trace, process, now_ns);
 	session->ended_ns = now_ns;
 	pending_children_note(&session->pending, process, now_ns);
 	pending_children_keep(&session->pending, process, now_ns);
@@ -265,12 +279,12 @@ static bool is_whole(const struct session *session)
 	return !session->trace.failed && session->trace.process_count > 0;
 }
 
-/* Waiting processes get a heartbeat while it runs. */
-static bool still_runs(struct session *session, const struct tool_run *run)
+/* Waiting processes get a heartbeat while something runs. Returns whether it does. */
+static bool wait_while(struct session *session, bool runs)
 {
-	for (struct process *process = session->processes; process && run->running; process = process->next)
+	for (struct process *process = session->processes; process && runs; process = process->next)
 		atomic_fetch_add_explicit(&process->header->heartbeat, 1, memory_order_relaxed);
-	return run->running;
+	return runs;
 }
 
 /*
@@ -287,7 +301,7 @@ static bool shorten_kept(struct session *session)
 	if (!session->shortened && is_whole(session) && trace->kept.since_ns)
 		tool_run_start(&session->shortening, session->tools->loop, argv);
 	session->shortened = true;
-	if (still_runs(session, &session->shortening))
+	if (wait_while(session, session->shortening.running))
 		return true;
 	if (session->shortening.failed)
 		log_warning("%s has more than its last stretch: evprof cut --since %s --in-place shows the reason",
@@ -305,7 +319,7 @@ static bool convert_formats(struct session *session)
 	if (!session->converted && session->format_list[0] && is_whole(session))
 		tool_run_start(&session->formats, session->tools->loop, argv);
 	session->converted = true;
-	return still_runs(session, &session->formats);
+	return wait_while(session, session->formats.running);
 }
 
 /* Whether native frames are still being symbolized. Waiting processes get a heartbeat meanwhile. */
@@ -372,6 +386,8 @@ void session_check_end(struct session *session, uint64_t now_ns, bool more_to_co
 		if (!session->tools->init_ends && wait_for_symbols(session, now_ns))
 			return;
 		close_trace(session, now_ns);
+		if (wait_while(session, copies_check(&session->copies, &session->trace)))
+			return;
 		if (!shorten_kept(session) && !convert_formats(session))
 			finish_session(session, now_ns);
 		return;
@@ -388,6 +404,7 @@ void session_stop(struct session *session, uint64_t now_ns)
 {
 	complete_all(session, now_ns);
 	close_trace(session, now_ns);
+	copies_stop(&session->copies);
 	tool_run_stop(&session->shortening);
 	tool_run_stop(&session->formats);
 	finish_session(session, now_ns);
@@ -398,7 +415,7 @@ static bool is_about_to_end(const struct session *session, uint64_t now_ns)
 {
 	if ((pending_children_expected(&session->pending, now_ns) &&
 	     !pending_children_slow(&session->pending, now_ns)) ||
-	    session->formats.running || session->shortening.running || session->finished ||
+	    session->formats.running || session->shortening.running || session->copies.count || session->finished ||
 	    (session->symbols_until_ns && !session->trace.closed))
 		return true;
 	for (const struct hold *hold = session->holds; hold; hold = hold->next) {

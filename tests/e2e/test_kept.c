@@ -267,6 +267,62 @@ SCENARIO(kept, collector_killed, SUPPORTED)
 	background_wait(kept.program);
 }
 
+/* The program asks for the copies: the last second each time, up to its last batch. */
+SCENARIO(kept, by_the_program, SUPPORTED)
+{
+	struct outcome *outcome;
+	const json_t *taken;
+	json_t *said;
+	size_t i;
+
+	python_needs(python, "ctypes");
+	apart();
+	outcome = run(.python = python, .args = {"@kept_api.py", "named.evp"}, .lingers = true,
+		      .env = {"EVPROF_KEEP=1s", text("PYTHONPATH=%s", program_path("../../../tools/python"))});
+	said = json_loads(outcome->out, 0, NULL);
+	expect(outcome, outcome->status == 0 && json_array_size(said) == 2, "it took two snapshots");
+	json_array_foreach(said, i, taken)
+	{
+		const char *path = json_string_value(json_object_get(taken, "path"));
+		long last = (long)json_integer_value(json_object_get(taken, "last"));
+		json_t *report;
+
+		expect(outcome, path && (!i || strstr(path, "/named.evp")), "snapshot %zu has a path", i);
+		report = trace_report(path, NULL);
+		cr_expect(first_batch(report, last) <= json_integer_value(json_object_get(taken, "first")),
+			  "batches from %ld on are there, not from %lld on", first_batch(report, last),
+			  json_integer_value(json_object_get(taken, "first")));
+		cr_expect(!batch_calls(report, last + 1) && first_batch(report, last) > 0, "and no others");
+		json_decref(report);
+	}
+	json_decref(said);
+}
+
+/* A worker is killed while others run on: what it did last is copied before it leaves the trace. */
+SCENARIO(kept, a_child_is_killed, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@kept_killed.py"}, .lingers = true,
+				      .env = {"EVPROF_KEEP=1s", "EVPROF_OUTPUT=kept.evp"});
+	char *end;
+	long pid = strtol(outcome->out, &end, 10), count = strtol(end, NULL, 10);
+	const char *path = text("%s/kept-%ld-killed.evp", outcome->directory, pid);
+	struct outcome *info;
+	json_t *report;
+
+	outcome_settle(outcome);
+	expect(outcome, outcome->status == 0 && count > 20 && access(path, R_OK) == 0, "%s was written", path);
+	info = tool("info", path);
+	expect(info, info->status == 0 && strstr(info->out, "killed by") && !strstr(info->out, "\nprocess 2"),
+	       "it has the process that was killed");
+	report = trace_report(path, NULL);
+	cr_expect(batch_calls(report, count - 1) == 1 && first_batch(report, count - 1) > 0, "up to its end");
+	cr_expect_eq(all_batches(report), count - first_batch(report, count - 1), "without a gap");
+	json_decref(report);
+	report = trace_report(text("%s/kept.evp", outcome->directory), NULL);
+	cr_expect_eq(all_batches(report), 0, "and is no longer in the trace");
+	json_decref(report);
+}
+
 SCENARIO(kept, misused, SCENARIO_ONCE)
 {
 	struct outcome *outcome = run(.how = JOB_BARE, .args = {"%B/evprof", "run", "--keep", "30", "true"});

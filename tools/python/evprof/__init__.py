@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, List
 
     from .errors import EvprofError, EvprofFileError
-    from .recording import active, counter, mark, profile, span, start, stop, trace_path
+    from .recording import active, counter, mark, profile, snapshot, span, start, stop, trace_path
     from .table import Column, Table
     from .text import Text
     from .trace import CFunction, Code, Damage, Process, Thread, Trace, load
@@ -30,7 +30,7 @@ EVENTS = {"call": 1, "return": 2, "c_call": 3, "c_return": 4, "exception": 5, "c
 
 _MODULES = {
     "errors": ("EvprofError", "EvprofFileError"),
-    "recording": ("active", "counter", "mark", "profile", "span", "start", "stop", "trace_path"),
+    "recording": ("active", "counter", "mark", "profile", "snapshot", "span", "start", "stop", "trace_path"),
     "table": ("Column", "Table"),
     "text": ("Text",),
     "trace": ("CFunction", "Code", "Damage", "Process", "Thread", "Trace", "load"),
@@ -39,7 +39,7 @@ _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 _PLACES["load_ipython_extension"] = "notebook"  # %load_ext evprof
 
 __all__ = ["EVENTS", "CFunction", "Code", "Column", "Damage", "EvprofError", "EvprofFileError", "Process", "Table", "Text",
-           "Thread", "Trace", "active", "counter", "load", "mark", "profile", "span", "start", "stop", "trace_path"]
+           "Thread", "Trace", "active", "counter", "load", "mark", "profile", "snapshot", "span", "start", "stop", "trace_path"]
 
 
 def __getattr__(name: str) -> "Any":

@@ -383,6 +383,51 @@ def trace_path() -> "Optional[str]":
     return os.fsdecode(buffer.value) if _patient.evprof_trace_path(buffer, len(buffer)) else None
 
 
+def _snapshot_name(trace: str) -> str:
+    """A name next to the trace that no file has."""
+    stem = "%s-%d-%s" % (os.path.splitext(trace)[0], os.getpid(), time.strftime("%Y%m%d-%H%M%S"))
+    path, number = stem + ".evp", 1
+    while os.path.exists(path):
+        number += 1
+        path = "%s-%d.evp" % (stem, number)
+    return path
+
+
+def _run_quietly(words: "List[str]") -> bool:
+    """Whether a program of ours ends well. Nothing is printed, and a large process is not copied for it, as by fork()."""
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    null = os.open(os.devnull, os.O_RDWR)
+    try:
+        pid = os.posix_spawn(words[0], words, environment, file_actions=[(os.POSIX_SPAWN_DUP2, null, fd) for fd in range(3)])
+    finally:
+        os.close(null)
+    try:
+        return os.waitpid(pid, 0)[1] == 0
+    except ChildProcessError:  # the program waits for all children, in a handler of SIGCHLD
+        return True
+
+
+def snapshot(path: "Optional[str]" = None) -> "Optional[str]":
+    """Copies what is recorded of this process so far, as a trace: with EVPROF_KEEP its last stretch. Other threads run on; this one
+    waits until it is written, some 50 ms and more for a long stretch. Returns the path; None where nothing records or it cannot be
+    written. From Python 3.8 on.
+
+    path: where it goes; by default next to the trace, with the pid and the time in its name.
+
+    >>> import evprof
+    >>> evprof.snapshot()
+    """
+    trace = trace_path()
+    if trace is None or not _flush():
+        return None
+    path = os.path.abspath(path or _snapshot_name(trace))
+    session = os.environ.get("EVPROF_SESSION", "").split(":", 3)
+    words = [find("evprof"), "snapshot", "--output", path]
+    words += ["--socket", session[3]] if len(session) == 4 else []
+    done = _run_quietly(words + [str(os.getpid())])
+    return path if done and os.path.exists(path) else None
+
+
 _scratch: "Optional[Tuple[str, int]]" = None  # the directory of a trace that nobody asked to keep, and whose it is
 
 
