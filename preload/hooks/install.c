@@ -39,6 +39,15 @@ static void name_main_thread(void)
 	}
 }
 
+/* What follows where the layouts are unknown. Allocations need none of them, but for their stacks. */
+static const char *lost_without_layouts(void)
+{
+	if (!(config.events & EVENT_MEM))
+		return "nothing is recorded";
+	return calls_known ? "only allocations are recorded, without Python stacks"
+			   : "allocations have no Python stack";
+}
+
 /* Everything that is done once, in the first thread. */
 static void begin_once(void)
 {
@@ -50,7 +59,7 @@ static void begin_once(void)
 	if (life_join(WIRE_START_EXEC) < 0)
 		return;
 	calls_known = config.events & ~(unsigned)(EVENT_MEM | EVENT_MALLOC | EVENT_SAMPLE | EVENT_CPU);
-	if ((calls_known || memory_stack_wanted()) && python_verify(definitions_forget_code))
+	if ((calls_known || memory_stack_wanted()) && python_verify(definitions_forget_code, lost_without_layouts()))
 		calls_known = false;
 	else
 		definitions_lines = memory_stack_wanted();

@@ -253,9 +253,9 @@ void *python_symbol(const char *name);
 /*
  * Verifies the layouts of the table, and sets the callback for the death of code objects in all interpreters: the
  * address of a code object is valid until then. GIL held; dies is called with the GIL of its interpreter. 0 or -errno,
- * with a line.
+ * with a line that ends in else_what, what follows from it.
  */
-int python_verify(void (*dies)(const struct object *code));
+int python_verify(void (*dies)(const struct object *code), const char *else_what);
 
 /*
  * Registers the current interpreter. Called for each before anything of it is recorded. False: it is not recorded, with

@@ -131,17 +131,17 @@ static bool codes_are_as_expected(void (*dies)(const struct object *code))
 	return watch_codes(sample, dies);
 }
 
-int python_verify(void (*dies)(const struct object *code))
+int python_verify(void (*dies)(const struct object *code), const char *else_what)
 {
-	if (!codes_are_as_expected(dies)) {
-		log_line(LOG_ERROR, "Python %s lays out its objects in a way unknown to evprof; nothing is recorded",
-			 python_version());
-		return -ENOTSUP;
-	}
-	if (!c_functions_are_as_expected()) {
-		log_line(LOG_ERROR, "Python %s lays out C functions in a way unknown to evprof; nothing is recorded",
-			 python_version());
-		return -ENOTSUP;
-	}
-	return 0;
+	const char *unknown = NULL;
+
+	if (!codes_are_as_expected(dies))
+		unknown = "its objects";
+	else if (!c_functions_are_as_expected())
+		unknown = "C functions";
+	if (!unknown)
+		return 0;
+	log_line(LOG_ERROR, "Python %s lays out %s in a way unknown to evprof; %s", python_version(), unknown,
+		 else_what);
+	return -ENOTSUP;
 }

@@ -410,3 +410,46 @@ SCENARIO_SOME(events, as_the_documents_say, SUPPORTED)
 		expect(read, strstr(read->out, "\nknown.py:numbers 1 "), "one call of numbers, which is resumed");
 	}
 }
+
+/* Writes a copy of the running Python's library in which sys.exc_info has another name: evprof looks at its layout. */
+static const char renames_exc_info[] =
+    "import os\n"
+    "path = [line.split()[-1] for line in open('/proc/self/maps') if 'libpython' in line][0]\n"
+    "data = open(path, 'rb').read().replace(b'\\0exc_info\\0', b'\\0exc_infx\\0')\n"
+    "open(os.path.basename(path), 'wb').write(data)\n";
+
+/* Where the layouts are not those that evprof knows, its line says what is missing, and the rest is there. */
+SCENARIO(events, unknown_layouts, SUPPORTED)
+{
+	static const struct {
+		const char *events, *lost;
+		bool allocations;
+	} recordings[] = {
+	    {"EVPROF_EVENTS=call,line", "; nothing is recorded", false},
+	    {"EVPROF_EVENTS=call,mem", "; only allocations are recorded, without Python stacks", true},
+	    {"EVPROF_EVENTS=mem", "; allocations have no Python stack", true},
+	};
+	struct outcome *made;
+
+	python_needs(python, "shared");
+	made = run(.python = python, .how = JOB_BARE, .args = {"-c", renames_exc_info});
+	expect(made, made->status == 0, "there is a copy");
+	for (size_t i = 0; i < sizeof(recordings) / sizeof(*recordings); i++) {
+		struct outcome *outcome =
+		    run(.python = python, .args = {"-S", "-c", "print(len([bytes(9000) for i in range(50)]))"},
+			.env = {recordings[i].events, text("LD_LIBRARY_PATH=%s", made->directory)});
+		char *line = stderr_evprof_line(outcome, 0);
+		json_t *info = trace_info(outcome->trace);
+
+		expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "50\n"), "it runs as without evprof");
+		expect(outcome, strstr(line, "unknown to evprof") && strstr(line, recordings[i].lost), "%s: %s",
+		       recordings[i].events, line);
+		expect(outcome, info_events(info, "call") == 0 && info_events(info, "line") == 0, "%s: no calls",
+		       recordings[i].events);
+		expect(outcome,
+		       (info_events(info, "malloc") + info_events(info, "calloc") >= 50) == recordings[i].allocations,
+		       "%s: allocations", recordings[i].events);
+		json_decref(info);
+		free(line);
+	}
+}
