@@ -141,27 +141,20 @@ static bool write_module(const struct module *module)
 	return true;
 }
 
-/*
- * Defines the module of an address. Lock held. False: it could not be written. Code in no module (made at run time)
- * needs none.
- */
-static bool define_module(uintptr_t address)
+/* Defines a module. Lock held. False: it could not be written. */
+static bool define_module(const struct module *module)
 {
-	struct module module;
-	uint64_t key;
+	uint64_t key = add_to_key(UINT64_C(0xcbf29ce484222325), module->path, strlen(module->path));
 
-	if (!module_find(address - 1, &module))
+	key = add_to_key(key, module->build_id, module->build_id_bytes);
+	if (is_defined(module, key))
 		return true;
-	key = add_to_key(UINT64_C(0xcbf29ce484222325), module.path, strlen(module.path));
-	key = add_to_key(key, module.build_id, module.build_id_bytes);
-	if (is_defined(&module, key))
-		return true;
-	if (!write_module(&module))
+	if (!write_module(module))
 		return false;
 	/* A module beyond the table is defined again with each of its frames. */
 	if (table->module_count < NATIVE_MODULES)
 		table->modules[table->module_count++] =
-		    (struct native_module){.start = module.start, .end = module.end, .key = key};
+		    (struct native_module){.start = module->start, .end = module->end, .key = key};
 	return true;
 }
 
@@ -208,8 +201,8 @@ static bool store_frame(uint64_t address, uint32_t caller, uint32_t id)
 	return false;
 }
 
-/* Defines a frame. Lock held. Returns the id, or 0. */
-static uint32_t define_frame(uint64_t address, uint32_t caller)
+/* Defines a frame; module NULL: code made at run time, which is in none. Lock held. Returns the id, or 0. */
+static uint32_t define_frame(uint64_t address, uint32_t caller, const struct module *module)
 {
 	const char *const none[WIRE_DEFINITION_STRINGS] = {"", "", "", ""};
 	struct wire_definition record = {.type = WIRE_DEFINE_NATIVE_FRAME,
@@ -218,7 +211,7 @@ static uint32_t define_frame(uint64_t address, uint32_t caller)
 					 .number = caller == CALLER_CUT ? 0 : caller,
 					 .address = address};
 
-	if (record.id > WIRE_ARG_MAX || !define_module((uintptr_t)address) || definitions_write(&record, none) < 0)
+	if (record.id > WIRE_ARG_MAX || (module && !define_module(module)) || definitions_write(&record, none) < 0)
 		return 0;
 	table->last_frame = record.id;
 	/* If no place is free, this event still has its stack, and the next event defines the frame again. */
@@ -237,6 +230,8 @@ static void warn_full(void)
 static uint32_t frame_id(uint64_t address, uint32_t caller)
 {
 	uint32_t id = find_frame_id(address, caller);
+	struct module module;
+	bool found;
 
 	if (__builtin_expect(id != 0, 1))
 		return id;
@@ -244,10 +239,12 @@ static uint32_t frame_id(uint64_t address, uint32_t caller)
 		warn_full();
 		return 0;
 	}
+	/* Before the lock: whoever has the loader's may wait for it. The frame runs, so its module stays loaded. */
+	found = module_find((uintptr_t)address - 1, &module);
 	process_lock();
 	id = find_frame_id(address, caller); /* another thread may have defined it meanwhile */
 	if (!id)
-		id = define_frame(address, caller);
+		id = define_frame(address, caller, found ? &module : NULL);
 	process_unlock();
 	return id;
 }

@@ -301,6 +301,16 @@ static union rule read_rule(const struct place *caller)
 	return rule;
 }
 
+/*
+ * Finds the module of the probe's address. No lock held: before glibc 2.35, and with musl, the search waits for a lock
+ * of the loader, and whoever has that may be in free() or malloc(), waiting for a lock of evprof's.
+ */
+static bool find_module(struct probe *probe)
+{
+	return module_find(probe->place.address - 1, &probe->module);
+}
+
+/* The module is found. Lock held. */
 static union rule find_out(struct probe *probe)
 {
 	struct place caller;
@@ -309,8 +319,6 @@ static union rule find_out(struct probe *probe)
 	probe->place.stack = MADE_UP_STACK;
 	probe->place.frame = MADE_UP_FRAME;
 	probe->bounds = (struct bounds){0};
-	if (!module_find(probe->place.address - 1, &probe->module))
-		return (union rule){.kind = RULE_NONE};
 	result = unwind_step(probe, &caller);
 	if (!probe->found)
 		return (union rule){.kind = RULE_NONE};
@@ -377,10 +385,12 @@ static __attribute__((noinline, cold)) union rule learn_rule(uintptr_t address)
 {
 	struct probe probe = {.place.address = address};
 	union rule rule = {.kind = RULE_NONE};
+	bool found = find_module(&probe);
 
 	if (!enter_library())
 		return rule;
-	rule = find_out(&probe);
+	if (found)
+		rule = find_out(&probe);
 	keep_rule(address, rule);
 	leave_library();
 	return rule;
@@ -399,12 +409,11 @@ static __attribute__((noinline, cold)) bool step_deep(struct place *place, const
 {
 	struct probe probe = {.place = *place, .bounds = *bounds};
 	struct place caller = {0};
-	bool made = false;
+	bool made;
 
-	if (!enter_library())
+	if (!find_module(&probe) || !enter_library())
 		return false;
-	if (module_find(place->address - 1, &probe.module))
-		made = unwind_step(&probe, &caller) > 0 && probe.found && !probe.foreign;
+	made = unwind_step(&probe, &caller) > 0 && probe.found && !probe.foreign;
 	leave_library();
 	if (!made || caller.stack <= place->stack || caller.stack > bounds->high)
 		return false;
@@ -569,9 +578,11 @@ struct part {
 	unsigned jumps;
 };
 
-static void count_jump(struct part parts[EVAL_PARTS], const struct range *function, uintptr_t from, uintptr_t to)
+static void count_jump(struct part parts[EVAL_PARTS], const struct module *module, const struct range *function,
+		       uintptr_t from, uintptr_t to)
 {
-	struct probe source = {.place.address = from + 1}, target = {.place.address = to + 1};
+	struct probe source = {.place.address = from + 1, .module = *module};
+	struct probe target = {.place.address = to + 1, .module = *module};
 	union rule here, there;
 	unsigned i = 0;
 
@@ -588,24 +599,22 @@ static void count_jump(struct part parts[EVAL_PARTS], const struct range *functi
 	parts[i].jumps++;
 }
 
-/* Lock held. */
-static void find_parts(const struct range *function)
+/* A jump leads to the same module. Lock held. */
+static void find_parts(const struct module *module, const struct range *function)
 {
 	struct part parts[EVAL_PARTS] = {0};
-	struct module module;
 	unsigned looks = 0;
 
-	if (!function->start || !module_find(function->start, &module) ||
-	    !module_has(&module, function->start, function->end - function->start))
+	if (!function->start || !module_has(module, function->start, function->end - function->start))
 		return;
 	for (uintptr_t at = function->start; at + JUMP_BYTES <= function->end && looks < EVAL_JUMPS_MAX;
 	     at += JUMP_ALIGNMENT) {
 		uintptr_t target = jump_target(at);
 
-		if (target - function->start < function->end - function->start || target < module.start ||
-		    target >= module.end)
+		if (target - function->start < function->end - function->start || target < module->start ||
+		    target >= module->end)
 			continue;
-		count_jump(parts, function, at, target);
+		count_jump(parts, module, function, at, target);
 		looks++;
 	}
 	for (unsigned i = 0; i < EVAL_PARTS && eval_parts < EVAL_PARTS; i++)
@@ -618,13 +627,13 @@ static void find_eval(void)
 {
 	struct probe probe = {.place.address = (uintptr_t)python_symbol("_PyEval_EvalFrameDefault") + 2};
 
-	if (probe.place.address == 2 || !enter_library())
+	if (probe.place.address == 2 || !find_module(&probe) || !enter_library())
 		return;
 	find_out(&probe);
 	if (probe.found) {
 		eval[0] = (struct range){probe.start_ip, probe.end_ip};
 		eval_parts = 1;
-		find_parts(&eval[0]);
+		find_parts(&probe.module, &eval[0]);
 	}
 	leave_library();
 }
