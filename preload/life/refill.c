@@ -501,6 +501,17 @@ struct writer *writer_refill(unsigned kind)
 	return NULL;
 }
 
+/*
+ * A slot is released while recording is stopped, too; the end of its thread is then not recorded. Recording may have
+ * been started since the thread looked.
+ */
+static bool is_stopped_or_started(void)
+{
+	uint32_t status = atomic_load(&process->status);
+
+	return status == PROCESS_STOPPED || status == PROCESS_JOINED;
+}
+
 void writer_end_thread(void)
 {
 	struct writer *writer = thread_self.writer;
@@ -512,8 +523,7 @@ void writer_end_thread(void)
 		return;
 	memory_stack_end();
 	recording = life_recording();
-	/* A slot is released while recording is stopped, too; the end of its thread is then not recorded. */
-	if (!recording && atomic_load(&process->status) != PROCESS_STOPPED)
+	if (!recording && !is_stopped_or_started())
 		return;
 	process_lock(); /* keeps rejoin.c from exchanging the memory under an ending thread */
 	room_show_held(writer);
