@@ -150,6 +150,13 @@ def sampling_table(rows):
     return table(titles, lines)
 
 
+def production_table(rows):
+    lines = [[row["python"], row["program"]] +
+             [with_spread(row[clock][what], 3) for what in ("stopped_of_bare", "kept_of_whole") for clock in ("wall", "cpu")]
+             for row in rows]
+    return table(["Python", "program", "stopped × bare", "CPU", "kept × whole trace", "CPU"], lines)
+
+
 def quiet_table(rows):
     lines = [[row["python"], row["program"], row["variant"], "%.1f" % row["wakeups"], "%.2f %%" % (100 * row["cpu"])]
              for row in rows]
@@ -172,6 +179,7 @@ SECTIONS = [
     ("collector", "The collector", collector_table),
     ("startup", "Starting", startup_table),
     ("sampling", "Sampling", sampling_table),
+    ("production", "Stopped, and the last stretch kept", production_table),
     ("quiet", "Programs that do little", quiet_table),
     ("instructions", "Instructions a Python call with one C call in it (callgrind)", instruction_table),
 ]
