@@ -283,6 +283,11 @@ void trace_output_json(struct trace_output *output, uint32_t process, uint32_t t
 	free(text);
 }
 
+uint32_t trace_output_thread(struct trace_output *output)
+{
+	return output->thread_count++;
+}
+
 uint64_t trace_output_count_events(struct trace_output *output, const uint32_t kinds[WIRE_KINDS])
 {
 	(void)output;
