@@ -298,6 +298,14 @@ SCENARIO(kept, by_the_program, SUPPORTED)
 	json_decref(said);
 }
 
+static json_t *expect_alone(const char *path, long pid)
+{
+	json_t *info = trace_info(path);
+
+	cr_expect(info_pids(info) == 1 && info_process(info, pid), "only process %ld is in %s", pid, path);
+	return info;
+}
+
 /* A worker is killed while others run on: what it did last is copied before it leaves the trace. */
 SCENARIO(kept, a_child_is_killed, SUPPORTED)
 {
@@ -312,8 +320,10 @@ SCENARIO(kept, a_child_is_killed, SUPPORTED)
 	outcome_settle(outcome);
 	expect(outcome, outcome->status == 0 && count > 20 && access(path, R_OK) == 0, "%s was written", path);
 	info = tool("info", path);
-	expect(info, info->status == 0 && strstr(info->out, "killed by") && !strstr(info->out, "\nprocess 2"),
+	expect(info,
+	       info->status == 0 && strstr(info->out, text("\nprocess %ld, ", pid)) && strstr(info->out, "killed by"),
 	       "it has the process that was killed");
+	json_decref(expect_alone(path, pid));
 	report = trace_report(path, NULL);
 	cr_expect(batch_calls(report, count - 1) == 1 && first_batch(report, count - 1) > 0, "up to its end");
 	cr_expect_eq(all_batches(report), count - first_batch(report, count - 1), "without a gap");
