@@ -46,7 +46,7 @@ static json_t *prepare(struct session *session, const struct request *request, c
 
 	now_ns = clock_now_ns();
 	write_all(session, now_ns);
-	kept_hold(kept, now_ns, request->hold_ms);
+	kept_hold(kept, &session->trace.writer, now_ns, request->hold_ms);
 	trace_writer_follow(&session->trace.writer, session->trace.path);
 	return json_pack("{s:s, s:o, s:s, s:I, s:I, s:I}", "path", session->trace.path, "pids", pids, "program",
 			 program, "since_ns", (json_int_t)kept->since_ns, "until_ns", (json_int_t)now_ns, "hold",

@@ -53,7 +53,7 @@ void copies_add(struct copies *copies, struct loop *loop, struct trace_output *t
 		return;
 	}
 	trace_output_write_clocks(trace, now_ns);
-	kept_hold(&trace->kept, now_ns, HOLD_MS);
+	kept_hold(&trace->kept, &trace->writer, now_ns, HOLD_MS);
 	copy->hold = trace->kept.hold;
 	start(copy, loop, trace, (int)process->pid);
 	copy->next = copies->first;

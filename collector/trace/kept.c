@@ -252,6 +252,12 @@ static uint64_t end_of(const struct kept_chunk *chunk)
 	return chunk ? chunk->entry.offset + chunk->bytes : sizeof(struct trace_header);
 }
 
+static void give_back(const struct trace_writer *writer, uint64_t from, uint64_t to)
+{
+	if (to > from)
+		fallocate(writer->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)(to - from));
+}
+
 static bool copy_within(const struct trace_writer *writer, uint64_t from, uint64_t to, size_t bytes)
 {
 	void *copy = malloc(bytes);
@@ -292,6 +298,9 @@ static void move_together(struct kept *kept, const struct trace_writer *writer, 
 		after = after->after;
 	}
 	at = end_of(before);
+	if (after->gap) /* a part of a dropped chunk behind the moved one would be damage to a reader */
+		give_back(writer, at, after->entry.offset);
+	after->gap = false;
 	if (chunk->entry.offset - at >= chunk->bytes && copy_within(writer, chunk->entry.offset, at, chunk->bytes)) {
 		chunk->entry.offset = at;
 		if (after != chunk)
@@ -336,12 +345,6 @@ static void retire(struct kept *kept, const struct trace_writer *writer, struct 
 }
 
 /* --- the file --- */
-
-static void give_back(const struct trace_writer *writer, uint64_t from, uint64_t to)
-{
-	if (to > from)
-		fallocate(writer->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)(to - from));
-}
 
 /* Blocks of the file system that are dropped in part become zeros in that part. */
 static void give_back_all(struct kept *kept, const struct trace_writer *writer)
@@ -391,6 +394,16 @@ void kept_renew(struct kept *kept, const struct trace_writer *writer, uint64_t n
 	}
 	if (kept->dropped_bytes >= GIVE_BACK_BYTES)
 		give_back_all(kept, writer);
+}
+
+void kept_hold(struct kept *kept, const struct trace_writer *writer, uint64_t now_ns, uint32_t hold_ms)
+{
+	uint64_t until_ns = now_ns + (uint64_t)hold_ms * 1000000;
+
+	if (kept_is_limited(kept))
+		give_back_all(kept, writer);
+	kept->hold++;
+	kept->held_until_ns = kept->held_until_ns > until_ns ? kept->held_until_ns : until_ns;
 }
 
 int kept_index(const struct kept *kept, struct trace_writer *writer)

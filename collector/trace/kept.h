@@ -66,14 +66,8 @@ int kept_add(struct kept *kept, const struct trace_chunk *chunk, const void *raw
 /* Drops what has left the stretch. */
 void kept_renew(struct kept *kept, const struct trace_writer *writer, uint64_t now_ns);
 
-/* Nothing leaves the file for so long, at least. */
-static inline void kept_hold(struct kept *kept, uint64_t now_ns, uint32_t hold_ms)
-{
-	uint64_t until_ns = now_ns + (uint64_t)hold_ms * 1000000;
-
-	kept->hold++;
-	kept->held_until_ns = kept->held_until_ns > until_ns ? kept->held_until_ns : until_ns;
-}
+/* Nothing leaves the file for so long, at least; what has left it is gone from there, so that it can be read. */
+void kept_hold(struct kept *kept, const struct trace_writer *writer, uint64_t now_ns, uint32_t hold_ms);
 
 /* A thread's number that is free again. False: none is. */
 bool kept_spare_number(struct kept *kept, uint32_t *number);

@@ -268,11 +268,37 @@ Test(collector_kept, space_goes_back)
 	end();
 }
 
+/* A reader without an index meets chunks that are listed, and zeros: nothing else, however chunks have moved. */
+Test(collector_kept, only_chunks_and_zeros)
+{
+	struct trace_chunk chunk;
+	uint64_t at = sizeof(struct trace_header), word;
+
+	begin(11, (struct setting_keep){.bytes = 60000});
+	write_many();
+	kept_hold(&kept, &writer, 1, 1);
+	read_index();
+	while (at < writer.offset) {
+		cr_assert_eq(pread(writer.fd, &word, sizeof(word), (off_t)at), sizeof(word));
+		if (!word) {
+			at += sizeof(word);
+			continue;
+		}
+		cr_assert(pread(writer.fd, &chunk, sizeof(chunk), (off_t)at) == sizeof(chunk) &&
+			      chunk.magic == TRACE_CHUNK_MAGIC,
+			  "there is neither a chunk nor a zero at %llu", (unsigned long long)at);
+		cr_assert(chunk.first_ticks < count && present[chunk.first_ticks], "chunk %llu has left the file",
+			  (unsigned long long)chunk.first_ticks);
+		at += sizeof(chunk) + ((chunk.stored_bytes + 7) & ~UINT64_C(7));
+	}
+	end();
+}
+
 /* Nothing leaves a file that is held. */
 Test(collector_kept, held)
 {
 	begin(3, (struct setting_keep){.bytes = 50000});
-	kept_hold(&kept, 1000 * MS, 1000000);
+	kept_hold(&kept, &writer, 1000 * MS, 1000000);
 	write_many();
 	read_index();
 	for (unsigned i = 0; i < count; i++)

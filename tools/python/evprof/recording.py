@@ -415,7 +415,7 @@ def snapshot(path: "Optional[str]" = None) -> "Optional[str]":
     path: where it goes; by default next to the trace, with the pid and the time in its name.
 
     >>> import evprof
-    >>> evprof.snapshot()
+    >>> path = evprof.snapshot()
     """
     trace = trace_path()
     if trace is None or not _flush():
