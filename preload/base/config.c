@@ -18,6 +18,10 @@
 
 struct config config;
 
+#define SETTINGS_BYTES (16 * 1024)
+
+static char settings[SETTINGS_BYTES]; /* lines that end with NUL; an empty one ends them */
+
 static const char *const known_names[] = {
     ENV_SWITCH,	  ENV_OUTPUT,	    ENV_SOCKET,		 ENV_EVENTS,  ENV_RING_SIZE, ENV_ON_FULL,
     ENV_CHILDREN, ENV_LOG,	    ENV_SESSION,	 ENV_INCLUDE, ENV_EXCLUDE,   ENV_EXCLUDE_SYSPATH,
@@ -28,6 +32,33 @@ const char *const config_event_names[CONFIG_EVENTS] = SETTING_EVENT_NAMES;
 
 #define EVENTS_DEFAULT (EVENT_CALL | EVENT_C_CALL | EVENT_EXCEPTION | EVENT_MEM)
 #define ON_FULL_DEFAULT_MS 1000
+
+bool config_use(const char *text)
+{
+	size_t length = text ? strlen(text) : 0;
+
+	config.attached = text != NULL;
+	if (length + 2 > sizeof(settings))
+		return false;
+	memcpy(settings, text ? text : "", length);
+	memset(settings + length, 0, 2);
+	for (size_t i = 0; i < length; i++)
+		if (settings[i] == '\n')
+			settings[i] = 0;
+	return true;
+}
+
+const char *config_variable(const char *name)
+{
+	size_t length = strlen(name);
+
+	if (!config.attached)
+		return getenv(name);
+	for (const char *line = settings; *line; line += strlen(line) + 1)
+		if (!strncmp(line, name, length) && line[length] == '=')
+			return line + length + 1;
+	return NULL;
+}
 
 static void complain_of(bool complain, const char *name, const char *value, const char *allowed)
 {
@@ -40,7 +71,7 @@ static void complain_of(bool complain, const char *name, const char *value, cons
 
 bool config_switch(const char *name, bool fallback, bool complain)
 {
-	const char *value = getenv(name);
+	const char *value = config_variable(name);
 
 	if (!value || !*value)
 		return fallback;
@@ -53,7 +84,7 @@ bool config_switch(const char *name, bool fallback, bool complain)
 /* The value of the variable, or NULL if it is unset or empty. */
 static const char *value_of(const char *name)
 {
-	const char *value = getenv(name);
+	const char *value = config_variable(name);
 
 	return value && *value ? value : NULL;
 }
@@ -187,7 +218,7 @@ static void read_socket(bool complain)
 /* "<session>:<first>:<owner>:<socket>"; any other value counts as unset. */
 static void read_session(void)
 {
-	const char *value = getenv(ENV_SESSION);
+	const char *value = config_variable(ENV_SESSION);
 	char *end;
 
 	config.session[0] = 0;
@@ -291,7 +322,7 @@ void config_read(bool complain)
 	read_paths(complain);
 	read_socket(complain);
 	read_formats(complain);
-	if (complain && config.enabled)
+	if (complain && config.enabled && !config.attached)
 		complain_of_unknown_names();
 	if (complain && config.enabled && config.events & EVENT_SAMPLE)
 		complain_of_settings_without_samples();

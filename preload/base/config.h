@@ -1,4 +1,4 @@
-/* config.h - the values of the EVPROF_* variables. Read once, by the constructor; constant afterwards. */
+/* config.h - the values of the EVPROF_* variables. Constant after the constructor, or an attach. */
 #ifndef PRELOAD_CONFIG_H
 #define PRELOAD_CONFIG_H
 
@@ -15,6 +15,7 @@
 extern const char *const config_event_names[CONFIG_EVENTS];
 
 struct config {
+	bool attached;		  /* the settings are not those of the environment: config_use() */
 	bool enabled;		  /* EVPROF */
 	bool children;		  /* EVPROF_CHILDREN */
 	bool fallback;		  /* EVPROF_FALLBACK: a private collector if none answers at EVPROF_SOCKET */
@@ -42,6 +43,15 @@ struct config {
 };
 
 extern struct config config;
+
+/*
+ * Settings that replace the environment: lines of NAME=VALUE (start/attach.c). NULL: the environment counts again.
+ * They are copied; false: there are more than 16 KiB. No other thread reads the configuration meanwhile.
+ */
+bool config_use(const char *settings);
+
+/* The value of a variable in those settings, or in the environment. NULL: it is not set. */
+const char *config_variable(const char *name);
 
 /* Reads the environment. complain: print a line for each error in it. May be called again. */
 void config_read(bool complain);

@@ -49,7 +49,7 @@ static void warn_full(const char *name, const char *text, bool complain)
 
 static void add_list(const char *name, bool exclude, bool complain)
 {
-	const char *value = getenv(name);
+	const char *value = config_variable(name);
 	char *pattern = value ? strdup(value) : NULL;
 
 	if (!pattern)
@@ -67,6 +67,8 @@ static void add_list(const char *name, bool exclude, bool complain)
 
 void filter_read(bool complain)
 {
+	while (pattern_count) /* of an earlier recording */
+		filter_pattern_done(&patterns[--pattern_count]);
 	add_list(ENV_INCLUDE, false, complain);
 	add_list(ENV_EXCLUDE, true, complain);
 	exclude_syspath = config_switch(ENV_EXCLUDE_SYSPATH, false, complain);

@@ -286,6 +286,12 @@ bool definitions_hides_code(struct object *code)
 	return may_hide() && definitions_code(code) & DEFINITION_HIDDEN;
 }
 
+void definitions_hide_code(const struct object *code)
+{
+	filter_hides = true;
+	mark_hidden(code, (uint64_t)CODE_SLOW_HIDDEN << 32);
+}
+
 bool definitions_is_generator(struct object *code)
 {
 	if (python.code_flags)

@@ -54,6 +54,9 @@ extern void (*definitions_meet)(const struct python_method *method, const char *
  * hidden function counts as lost. False while this thread has no slot.
  */
 bool definitions_hides_code(struct object *code);
+
+/* Leaves a code object out from here on: it is not the program's. GIL held. */
+void definitions_hide_code(const struct object *code);
 bool definitions_hides_function(const struct python_method *method, struct object *callable);
 
 /* Whether the code is that of a generator or coroutine. The code need not have an id. */

@@ -286,6 +286,20 @@ void greenlets_forget(void)
 	thread_self.raised_in = NULL;
 }
 
+void greenlets_remove(void)
+{
+	struct object *module = thread_self.greenlets && own_settrace ? find_module() : NULL, *function;
+
+	if (module) {
+		function = own_gettrace(module, NULL);
+		if (function && is_ours(function))
+			take_off(python_object_field(function, PYTHON_C_FUNCTION_SELF));
+		python_succeeds(function);
+		python.Py_DecRef(module);
+	}
+	greenlets_forget();
+}
+
 void greenlets_expect(struct object *name)
 {
 	const char *text = name && python.PyUnicode_AsUTF8 ? python.PyUnicode_AsUTF8(name) : NULL;

@@ -12,4 +12,10 @@ void greenlets_expect(struct object *name);
 /* Python starts once more in this thread: the module does not exist. GIL held. */
 void greenlets_forget(void);
 
+/*
+ * Takes the trace function off this thread's greenlets; another thread takes its own off at its next switch. Recording
+ * is stopped, GIL held.
+ */
+void greenlets_remove(void);
+
 #endif

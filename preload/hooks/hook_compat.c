@@ -50,6 +50,15 @@ static python_profile program_profile; /* of sysmodule.c, calls the program's ob
 static c_function real_setprofile, real_setprofile_all, real_settrace, real_enable, real_disable, real_stop,
     real_statistics;
 
+#define WRAPPED_MOST 24
+
+/* What is redirected now. Guarded by the process's lock. */
+static struct {
+	const struct python_method *method;
+	c_function *real;
+} wrapped[WRAPPED_MOST];
+static size_t wrapped_count;
+
 /*
  * Redirects a method, if there is one, to a wrapper, once; *real is the original. Several interpreters may do so at the
  * same time.
@@ -57,10 +66,26 @@ static c_function real_setprofile, real_setprofile_all, real_settrace, real_enab
 static void wrap_method(const struct python_method *method, c_function wrapper, c_function *real)
 {
 	process_lock();
-	if (method && !*real) {
+	if (method && !*real && wrapped_count < WRAPPED_MOST) {
 		*real = (c_function)method->function;
-		if (!python_redirect(method, (void *)wrapper))
+		if (python_redirect(method, (void *)wrapper)) {
+			wrapped[wrapped_count].method = method;
+			wrapped[wrapped_count++].real = real;
+		} else {
 			*real = NULL;
+		}
+	}
+	process_unlock();
+}
+
+void hook_compat_end(void)
+{
+	process_lock();
+	definitions_meet = NULL;
+	while (wrapped_count) {
+		wrapped_count--;
+		if (python_redirect(wrapped[wrapped_count].method, (void *)*wrapped[wrapped_count].real))
+			*wrapped[wrapped_count].real = NULL;
 	}
 	process_unlock();
 }

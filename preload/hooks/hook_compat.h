@@ -22,6 +22,9 @@ void hook_compat_of_memory(void);
 /* Wraps the functions of sys.monitoring that take a tool id. Further calls do nothing. GIL held. */
 void hook_compat_wrap_monitoring(struct object *monitoring);
 
+/* Gives the wrapped functions back; they may be wrapped again. GIL held. */
+void hook_compat_end(void);
+
 /* Wraps the functions of modules that have been imported. Called when a module is about to be imported. GIL held. */
 void hook_compat_look(void);
 

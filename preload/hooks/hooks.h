@@ -39,6 +39,13 @@ void hooks_line_set(void);
 /* As hooks_profile_set_new() and hooks_profile_place(). Called after them. */
 void hooks_line_set_new(struct thread_state *state);
 
+/*
+ * Take evprof's profile function, and its trace function, off a thread state that has them. GIL held; the functions of
+ * free-threaded builds are none of these.
+ */
+void hooks_profile_remove(struct thread_state *state);
+void hooks_line_remove(struct thread_state *state);
+
 /* Records that the running function reaches a line. GIL held. */
 void hooks_line_record(long line);
 
@@ -81,6 +88,9 @@ void hooks_monitoring_mute(int tool, const struct python_method *returning);
 struct object *hooks_monitoring_guarded(struct object *callback);
 struct object *hooks_monitoring_unguarded(struct object *callback);
 
+/* Frees evprof's tool id of the current interpreter. GIL held. */
+void hooks_monitoring_remove(void);
+
 /* Switches the events of the current interpreter off or on, between two instructions of the program. GIL held. */
 void hooks_monitoring_enable(bool on);
 
@@ -89,6 +99,12 @@ void hooks_memory_set(void);
 
 /* Sets evprof's allocators again where they were taken off while recording was stopped. GIL held. */
 void hooks_memory_set_again(void);
+
+/*
+ * Gives Python its allocators back. False: the program has set others over evprof's, which stay below them and record
+ * nothing. GIL held, recording is stopped.
+ */
+bool hooks_memory_remove(void);
 
 /*
  * Until 3.11, if memory is not recorded: notes blocks of the raw domain that may be new thread states, for
@@ -140,6 +156,12 @@ void install_in_others(void);
 
 /* Recording goes on after a stop: sets the hooks that took themselves off meanwhile. GIL held. */
 void install_again(void);
+
+/*
+ * Takes all hooks off, in all threads, after which install_in_thread() begins from the start. Recording is stopped, GIL
+ * held. False: see hooks_memory_remove(); recording cannot begin again.
+ */
+bool install_remove(void);
 
 /*
  * Until 3.11: the calling thread has stored value under a thread-specific key. If value is the thread state with which

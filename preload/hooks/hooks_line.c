@@ -49,6 +49,18 @@ static python_profile *trace_field(struct thread_state *state)
 	return (python_profile *)((char *)state + python.layout.state_profile) + 1;
 }
 
+static int trace(struct object *self, struct object *frame, int what, struct object *argument);
+
+void hooks_line_remove(struct thread_state *state)
+{
+	if (!python.layout.state_profile || *trace_field(state) != trace)
+		return;
+	if (state == python.current_thread_state())
+		python.PyEval_SetTrace(NULL, NULL); /* Python counts those that were set by it */
+	else
+		*trace_field(state) = NULL;
+}
+
 /* Recording is stopped: takes the trace function of this thread off. */
 static void take_off(void)
 {

@@ -543,6 +543,47 @@ void hooks_memory_set_again(void)
 	}
 }
 
+static void *watch_malloc(void *context, size_t size);
+static void *watch_object(void *context, size_t size);
+
+/* The allocators of processes whose memory is not recorded. */
+static bool remove_watches(void)
+{
+	struct python_allocator raw, objects;
+	bool removed;
+
+	python.PyMem_GetAllocator(WIRE_DOMAIN_RAW, &raw);
+	python.PyMem_GetAllocator(WIRE_DOMAIN_OBJ, &objects);
+	removed = (!watched.malloc || raw.malloc == watch_malloc) &&
+		  (!watched_objects.malloc || objects.malloc == watch_object);
+	if (raw.malloc == watch_malloc) {
+		raw.malloc = watched.malloc;
+		raw.calloc = watched.calloc;
+		python.PyMem_SetAllocator(WIRE_DOMAIN_RAW, &raw);
+		watched.malloc = NULL;
+	}
+	if (objects.malloc == watch_object) {
+		objects.malloc = watched_objects.malloc;
+		python.PyMem_SetAllocator(WIRE_DOMAIN_OBJ, &objects);
+		watched_objects.malloc = NULL;
+	}
+	return removed;
+}
+
+bool hooks_memory_remove(void)
+{
+	bool removed = true;
+
+	take_off();
+	if (config.events & EVENT_MEM) {
+		for (int domain = 0; domain < 3; domain++) {
+			removed &= is_off[domain];
+			is_off[domain] = false;
+		}
+	}
+	return remove_watches() && removed;
+}
+
 bool hooks_memory_on_top(void)
 {
 	struct python_allocator top;

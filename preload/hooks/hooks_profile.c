@@ -104,19 +104,27 @@ static python_profile *profile_field(struct thread_state *state)
 	return (python_profile *)((char *)state + python.layout.state_profile);
 }
 
-/* Recording is stopped: takes the hook of this thread off. Python's own marks follow after the event. */
-static void take_off(void)
+void hooks_profile_remove(struct thread_state *state)
 {
-	struct thread_state *state = python.current_thread_state();
+	bool own = state == python.current_thread_state();
 	python_profile *current = profile_field(state);
 
-	if (!process_is_stopped() || !python.layout.state_profile)
+	if (!python.layout.state_profile)
 		return;
-	if (*current == profile_chained)
+	/* What another thread's goes in front of is known to that thread only, which takes it off at its next event. */
+	if (*current == profile_chained && own)
 		*current = thread_self.chained;
 	else if (*current == profile_function())
 		*current = NULL;
-	thread_self.hooked_state = NULL;
+	if (own)
+		thread_self.hooked_state = NULL;
+}
+
+/* Recording is stopped: takes the hook of this thread off. Python's own marks follow after the event. */
+static void take_off(void)
+{
+	if (process_is_stopped())
+		hooks_profile_remove(python.current_thread_state());
 }
 
 static void record_code(int what, struct object *frame, struct object *argument, struct object *code)

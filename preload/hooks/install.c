@@ -194,6 +194,42 @@ void install_in_others(void)
 	hook_compat_look();
 }
 
+/* Until 3.11 each thread has its own. */
+static void remove_from_threads(void)
+{
+	if (python.monitoring || !python.layout.state_profile || !python.PyInterpreterState_Head ||
+	    !python.PyInterpreterState_ThreadHead || !python.PyThreadState_Next)
+		return;
+	for (void *interpreter = python.PyInterpreterState_Head(); interpreter;
+	     interpreter = python.PyInterpreterState_Next(interpreter)) {
+		struct thread_state *state = python.PyInterpreterState_ThreadHead(interpreter);
+
+		for (; state; state = python.PyThreadState_Next(state)) {
+			hooks_profile_remove(state);
+			hooks_line_remove(state);
+			python_unmark_traced(state);
+		}
+	}
+}
+
+bool install_remove(void)
+{
+	bool removed;
+
+	thread_self.entered++; /* audit events of what is taken off */
+	remove_from_threads();
+	hooks_monitoring_remove();
+	greenlets_remove();
+	removed = hooks_memory_remove();
+	hook_compat_end();
+	memory_stack_end_all();
+	python_unverify();
+	thread_self.entered--;
+	thread_self.hooked_state = NULL;
+	verified = calls_known = calls_possible = false;
+	return removed;
+}
+
 bool install_may_be_state(pthread_key_t key)
 {
 	int known = atomic_load_explicit(&state_key, memory_order_relaxed);

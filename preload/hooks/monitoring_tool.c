@@ -291,6 +291,25 @@ void hooks_monitoring_acquire_tool(void)
 	python_unlock();
 }
 
+void hooks_monitoring_remove(void)
+{
+	struct object *monitoring = monitoring_of_interpreter();
+	int tool;
+
+	thread_self.nesting++;
+	python_lock();
+	tool = monitoring ? monitoring_held_tool(monitoring) : -1;
+	if (tool >= 0) {
+		release_tool(monitoring, tool);
+		/* What a filter hid is reported again to the next one with this id. */
+		python_succeeds(python.PyObject_CallMethod(monitoring, "restart_events", NULL));
+	}
+	switched_off = false;
+	python.PyErr_Clear();
+	python_unlock();
+	thread_self.nesting--;
+}
+
 void hooks_monitoring_enable(bool on)
 {
 	struct object *monitoring = monitoring_of_interpreter();

@@ -41,7 +41,7 @@ void switch_start(void)
 	if (!process_is_stopped())
 		return;
 	process_lock();
-	started = process_is_stopped();
+	started = atomic_load(&process->status) == PROCESS_STOPPED;
 	if (started) {
 		atomic_store(&process->started_ticks, clock_now());
 		process_expect_pauses();

@@ -298,6 +298,8 @@ static void publish_session(void)
 {
 	char value[4200];
 
+	if (config.attached) /* a running program may be reading its environment */
+		return;
 	snprintf(value, sizeof(value), "%s:%d:%d:%s", session.id, session.first, session.owner, session.socket);
 	setenv(ENV_SESSION, value, 1);
 }
@@ -330,7 +332,8 @@ static void new_session(const char *socket_name)
 		snprintf(session.socket, sizeof(session.socket), "%s", socket_name);
 	else
 		network_name(session.socket);
-	session.first = session.owner = getpid();
+	session.first = getpid();
+	session.owner = config.attached ? 0 : session.first; /* whoever attached shows the result */
 	peer_session_begins();
 	publish_session();
 }

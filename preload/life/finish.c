@@ -20,6 +20,7 @@
 #include "life/life.h"
 #include "life/mappings.h"
 #include "ring/clock.h"
+#include "ring/exchange.h"
 #include "ring/process.h"
 #include "ring/wait.h"
 #include "ring/watch.h"
@@ -211,6 +212,38 @@ void life_finish(int status)
 void life_finish_by_signal(int number)
 {
 	own_stack_call(finish_by_signal, &number);
+}
+
+/* Lock held. */
+static bool leave(void)
+{
+	uint32_t status = atomic_load(&process->status);
+	bool left;
+
+	if (status != PROCESS_JOINED && status != PROCESS_STOPPED)
+		return false;
+	process_set_status(PROCESS_MOVING);
+	write_resident(process->header);
+	left = !exchange_leave();
+	process_set_status(left ? PROCESS_LEFT : status);
+	return left;
+}
+
+bool life_leave(void)
+{
+	int saved_errno = errno;
+	bool left;
+
+	process_lock();
+	left = leave();
+	if (left) {
+		process_forget_ids();
+		handshake_poke();
+		session.id[0] = 0;
+	}
+	process_unlock();
+	errno = saved_errno;
+	return left;
 }
 
 bool process_detach(void)

@@ -15,14 +15,21 @@
 #include "join/handshake.h"
 #include "join/peer.h"
 #include "life/sampler.h"
+#include "ring/exchange.h"
 #include "ring/memory.h"
 #include "ring/process.h"
 #include "ring/watch.h"
 
+/* Whether this image was recorded before and left its collector: its threads have places in the memory. */
+static bool has_left(void)
+{
+	return atomic_load(&process->status) == PROCESS_LEFT;
+}
+
 /* Makes a ring and hands it to a collector. */
 static int join_with_ring(int start, void *scratch)
 {
-	int fd = memory_make(), connection, r;
+	int fd = has_left() ? exchange_return() : memory_make(), connection, r;
 
 	if (fd < 0) {
 		handshake_absent(fd == -EPERM || fd == -ENOSYS ? "a filter refuses memfd_create()"
@@ -39,7 +46,7 @@ static int join_with_ring(int start, void *scratch)
 		close(connection);
 	}
 	close(fd);
-	if (r < 0)
+	if (r < 0 && !has_left())
 		memory_forget_inherited();
 	return r;
 }
@@ -47,7 +54,7 @@ static int join_with_ring(int start, void *scratch)
 static int join_collector(int start)
 {
 	uint64_t begin_us = process_now_us();
-	uint8_t *inherited = memory_keep_inherited();
+	uint8_t *inherited = has_left() ? NULL : memory_keep_inherited();
 	void *scratch;
 	int r;
 
@@ -72,7 +79,9 @@ left:
 	if (inherited)
 		munmap(inherited, (size_t)sysconf(_SC_PAGESIZE));
 	if (r == 0) {
-		ids_begin(&process->ids);
+		if (!has_left())
+			ids_begin(&process->ids);
+		atomic_store(&process->stalled_heartbeat, 0);
 		process->watch = watch_begin();
 		process->rejoin_after_us = process->watch.since_us + REJOIN_EVERY_US;
 	}
@@ -86,12 +95,27 @@ void life_begin_again(void)
 
 	process_lock();
 	status = atomic_load(&process->status);
-	if (status == PROCESS_JOINED || status == PROCESS_STOPPED) {
+	if (status == PROCESS_JOINED || status == PROCESS_STOPPED || status == PROCESS_LEFT) {
 		process_set_status(PROCESS_MOVING);
 		process_forget_ids();
 		process_set_status(status);
 	}
 	process_unlock();
+}
+
+/* Lock held. */
+static bool join(int start)
+{
+	bool again = has_left(), joined = !join_collector(start);
+	uint32_t status = joined ? PROCESS_JOINED : again ? PROCESS_LEFT : PROCESS_OFF;
+
+	if (again && !joined)
+		session.id[0] = 0;
+	if (again && joined)
+		process_expect_stacks();
+	/* Release: a thread that sees JOINED sees the ring. */
+	atomic_store_explicit(&process->status, status, memory_order_release);
+	return joined;
 }
 
 int life_join(int start)
@@ -103,11 +127,8 @@ int life_join(int start)
 	/* Memory that joining allocates or frees is not the program's. */
 	thread_self.nesting++;
 	process_lock();
-	if (atomic_load(&process->status) == PROCESS_UNJOINED) {
-		joined = !join_collector(start);
-		/* Release: a thread that sees JOINED sees the ring. */
-		atomic_store_explicit(&process->status, joined ? PROCESS_JOINED : PROCESS_OFF, memory_order_release);
-	}
+	if (atomic_load(&process->status) == PROCESS_UNJOINED || has_left())
+		joined = join(start);
 	process_unlock();
 	writer = joined ? writer_reserve(WIRE_PROCESS_START) : NULL; /* takes the lock for its ring */
 	if (writer)

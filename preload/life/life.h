@@ -12,7 +12,8 @@
 #include "ring/writer.h"
 
 /*
- * Joins a collector: that of the process tree, the host's, or a new private one. start: enum wire_start. Returns 0 or
+ * Joins a collector: that of the process tree, the host's, or a new private one. start: enum wire_start. Also after
+ * life_leave(), with another configuration and a new session. Returns 0 or
  * -errno, with a line on stderr if the user can do something about it. Any thread; a thread that waited for the lock
  * finds the work done.
  */
@@ -42,6 +43,13 @@ void life_finish_by_signal(int number);
  * the trace has all of it.
  */
 bool process_detach(void);
+
+/*
+ * Ends the recording of this image, which may be recorded again by life_join(). Does not wait for the trace. No thread
+ * records any more, and the hooks are off. Leaves no descriptor, and of its shared memory only the pages of the
+ * threads' slots. False: it is not recorded, or there is no memory to do so. GIL held.
+ */
+bool life_leave(void);
 
 /* The slow path: a new thread, a full ring, a fork, a stop. NULL: the event is lost (and counted), or not wanted. */
 struct writer *writer_refill(unsigned kind) __attribute__((cold, noinline));

@@ -73,6 +73,11 @@ void memory_stack_begin(void)
 	errno = saved_errno;
 }
 
+void memory_stack_end_all(void)
+{
+	memory_stack_known = definitions_lines = false;
+}
+
 /* Changes when an id may have become that of another function: code has died, or all ids were forgotten. */
 static inline uint32_t forgotten_ids(void)
 {

@@ -22,6 +22,9 @@ bool memory_stack_wanted(void);
 /* Finds what is read, at the first call at which a Python function runs. GIL held, nothing of evprof's runs. */
 void memory_stack_begin(void);
 
+/* No more stacks are read, until the next begin. GIL held, recording is stopped. */
+void memory_stack_end_all(void);
+
 /*
  * Writes what has changed in the stack of the calling thread, before an event of this kind, an allocation. False: there
  * is no room, and the event is lost and counted. Only if memory_stack_known. A signal handler must not call it while it

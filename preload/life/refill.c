@@ -509,7 +509,7 @@ static bool is_stopped_or_started(void)
 {
 	uint32_t status = atomic_load(&process->status);
 
-	return status == PROCESS_STOPPED || status == PROCESS_JOINED;
+	return status == PROCESS_STOPPED || status == PROCESS_LEFT || status == PROCESS_JOINED;
 }
 
 void writer_end_thread(void)

@@ -213,6 +213,21 @@ void python_mark_traced(struct thread_state *state)
 		**(uint8_t **)(fields + python.layout.state_cframe) = 255; /* a mask over opcodes */
 }
 
+void python_unmark_traced(struct thread_state *state)
+{
+	const void *const *functions = (const void *const *)((char *)state + python.layout.state_profile);
+	char *fields = (char *)state;
+
+	if (functions[0] || functions[1]) /* c_profilefunc, c_tracefunc */
+		return;
+	if (!python.layout.state_cframe)
+		*(int *)(fields + python.layout.state_tracing) = 0;
+	else if (!python.inner_frames)
+		**(int **)(fields + python.layout.state_cframe) = 0;
+	else
+		**(uint8_t **)(fields + python.layout.state_cframe) = 0;
+}
+
 /* The index of the first RESUME, see python_unwinds_at_resume(). */
 static bool has_begun(const char *frame, const void *code)
 {

@@ -338,6 +338,12 @@ bool python_unwinds_at_resume(const struct object *code, struct object *offset);
 /* Marks a thread state as having a profile function. Until 3.11. */
 void python_mark_traced(struct thread_state *state);
 
+/* The reverse, if the state has neither a profile nor a trace function. Until 3.11. */
+void python_unmark_traced(struct thread_state *state);
+
+/* Python's destructor of code objects is its own again, until the next python_verify(). GIL held. */
+void python_unverify(void);
+
 /* Bytes of a frame object, without the garbage collector's head before it. 3.11. */
 size_t python_frame_size(const struct object *frame);
 

@@ -47,6 +47,13 @@ static void set_dealloc(destructor dealloc)
 			 __ATOMIC_RELEASE);
 }
 
+void python_unverify(void)
+{
+	if (dealloc_code &&
+	    python_object_field(python.code_type, PYTHON_TYPE_DEALLOC) == (const void *)dealloc_known_code)
+		set_dealloc(dealloc_code);
+}
+
 #define SLOT_DEALLOC 52 /* typeslots.h */
 
 /* PyObject.ob_ref_local, .ob_ref_shared: free-threaded builds. */

@@ -31,6 +31,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/config.h"
 #include "evprof/system_calls.h"
 #include "ring/process.h"
 
@@ -232,6 +233,83 @@ static void merge_rings(const struct exchange *exchange)
 	atomic_fetch_add(&header->waited_us, atomic_load(&old->waited_us));
 }
 
+/* Maps the new memory in place of the old. Returns 0 or -errno. */
+static int replace(const struct exchange *exchange)
+{
+	if (mmap(process->base, exchange->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+		 exchange->memfd, 0) == MAP_FAILED)
+		return -errno;
+	madvise(process->base, exchange->size, MADV_DONTDUMP);
+	return 0;
+}
+
+/* A collector that was only slow takes its part as ended. */
+static void end_old(const struct exchange *exchange)
+{
+	atomic_store(&((struct ring_header *)exchange->old)->target_state, RING_TARGET_REPLACED);
+}
+
+/* Slots keep their threads. Their pages are the only ones that the memory has. */
+static void prepare_left(const struct exchange *exchange)
+{
+	struct ring_header *fresh = (struct ring_header *)exchange->fresh;
+	uint32_t used = process_slots_used();
+
+	fresh->layout = process->layout;
+	atomic_store(&fresh->slots_used, used);
+	for (uint32_t i = 0; i < used; i++) {
+		struct ring_slot *slot = place_in(exchange->fresh, &process->slots[i]);
+
+		if (!process->writers[i].slot)
+			continue;
+		slot->tid = process->slots[i].tid;
+		ring_place(slot, extent_of(&process->slots[i]));
+		atomic_store(&slot->state, RING_SLOT_LIVE);
+	}
+}
+
+int exchange_leave(void)
+{
+	struct exchange exchange;
+	int r = open_exchange(&exchange, true);
+
+	if (r == 0) {
+		prepare_left(&exchange);
+		r = replace(&exchange);
+		close(exchange.memfd);
+	}
+	if (r == 0)
+		end_old(&exchange);
+	close_exchange(&exchange);
+	return r;
+}
+
+/* The thread goes on where it was, with nothing unread and at this time. */
+static void begin_again(struct writer *writer, struct ring_slot *slot, uint64_t now)
+{
+	slot->start_position = writer->head;
+	slot->start_ticks = writer->last_ticks = now;
+	atomic_store(&slot->head, writer->head);
+	atomic_store(&slot->tail, writer->head);
+	writer->gap = writer->stack_due = writer->held_end = writer->paused = 0;
+	writer->cpu_due = 0;
+	writer->pause = config.events & EVENT_CPU ? CLOCK_WAIT_TICKS : CLOCK_QUIET_TICKS;
+}
+
+int exchange_return(void)
+{
+	uint64_t now = clock_now();
+
+	for (uint32_t i = 0; i < process_slots_used(); i++) {
+		if (process->writers[i].slot)
+			begin_again(&process->writers[i], &process->slots[i], now);
+		else
+			atomic_store(&process->slots[i].state, RING_SLOT_FREE);
+	}
+	process->layout.start_ticks = now;
+	return exchange_memory(true);
+}
+
 int exchange_memory(bool all_definitions)
 {
 	struct exchange exchange;
@@ -240,16 +318,13 @@ int exchange_memory(bool all_definitions)
 	if (r < 0)
 		goto done;
 	prepare_header(&exchange, all_definitions);
-	if (mmap(process->base, exchange.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
-		 exchange.memfd, 0) == MAP_FAILED) {
-		r = -errno;
+	r = replace(&exchange);
+	if (r < 0) {
 		close(exchange.memfd);
 		goto done;
 	}
-	madvise(process->base, exchange.size, MADV_DONTDUMP);
 	merge_rings(&exchange);
-	/* A collector that was only slow takes its part as ended. */
-	atomic_store(&((struct ring_header *)exchange.old)->target_state, RING_TARGET_REPLACED);
+	end_old(&exchange);
 	r = exchange.memfd;
 done:
 	close_exchange(&exchange);

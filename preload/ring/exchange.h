@@ -12,4 +12,14 @@
  */
 int exchange_memory(bool all_definitions);
 
+/*
+ * Replaces the shared memory by memory of the same layout that nobody reads, and informs the collector that this image
+ * is complete in the old one. Lock held, status PROCESS_MOVING, no thread records. Returns 0, or -errno with nothing
+ * changed.
+ */
+int exchange_leave(void);
+
+/* After exchange_leave(), for a new collector: a descriptor of the memory, or -errno. Lock held, no thread records. */
+int exchange_return(void);
+
 #endif

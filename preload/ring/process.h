@@ -23,6 +23,7 @@ enum process_status {
 	PROCESS_STOPPED = 2, /* evprof_stop(): joined, and recording nothing */
 	PROCESS_OFF = 3,     /* not recorded: no collector, switched off, or ended */
 	PROCESS_MOVING = 4,  /* joined; the lock is held while the memory is exchanged (exchange.c) */
+	PROCESS_LEFT = 5, /* recorded before, and perhaps again: the memory is there, and nobody reads it (leave.c) */
 };
 
 /*
@@ -87,10 +88,12 @@ struct process {
 
 extern struct process *process __attribute__((visibility("hidden"))); /* NULL until process_init() */
 
-/* Whether recording is stopped (hooks/switch.h). */
+/* Whether hooks take themselves off: recording is stopped (hooks/switch.h), or nobody reads it any more. */
 static inline bool process_is_stopped(void)
 {
-	return process && atomic_load_explicit(&process->status, memory_order_relaxed) == PROCESS_STOPPED;
+	uint32_t status = process ? atomic_load_explicit(&process->status, memory_order_relaxed) : PROCESS_OFF;
+
+	return status == PROCESS_STOPPED || status == PROCESS_LEFT;
 }
 
 /* Creates the memory. Returns 0 or -errno. Called once, by the constructor, before any hook. */

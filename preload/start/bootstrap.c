@@ -26,6 +26,8 @@
 #include "hooks/hook_compat.h"
 #include "hooks/hooks.h"
 #include "hooks/sampled.h"
+#include "hooks/switch.h"
+#include "join/handshake.h"
 #include "join/spawn.h"
 #include "life/life.h"
 #include "life/memory_stack.h"
@@ -184,6 +186,72 @@ static void wait_for_start(void)
 	}
 	if (hooks_memory_make_audit_entry(have_python_call))
 		log_line(LOG_WARNING, "Python %s refuses evprof's start; nothing is recorded", python_version());
+}
+
+/* Whether the library is ready to record: it is if it was loaded into a Python that it knows. */
+static bool is_prepared(void)
+{
+	if (!process && python.found) { /* the environment kept it from preparing: EVPROF=0 */
+		constructs = true;
+		wait_for_start();
+		constructs = false;
+	}
+	return python.found && process;
+}
+
+static bool buried; /* the program's allocators stand over those of an earlier recording */
+
+static uint32_t status_now(void)
+{
+	return process ? atomic_load(&process->status) : PROCESS_UNJOINED;
+}
+
+/* The hooks come off, and recording may begin again. */
+static void remove_hooks(void)
+{
+	late = true;
+	requests_end();
+	buried |= !install_remove();
+}
+
+/* No collector took the process: it is as if nothing had been tried. */
+static void undo_attach(void)
+{
+	remove_hooks();
+	session.id[0] = 0;
+	if (status_now() == PROCESS_OFF)
+		atomic_store(&process->status, PROCESS_UNJOINED);
+}
+
+const char *bootstrap_attach(const char *settings)
+{
+	if (status_now() != PROCESS_UNJOINED && !late)
+		return "this process is recorded already: see evprof status, evprof start and evprof snapshot";
+	if (!config_use(settings))
+		return "the settings are too long";
+	if (!is_prepared())
+		return "this Python cannot be recorded: its version or its build is not known";
+	if (!late)
+		return "the library was loaded with the program, which it is set not to record";
+	if (buried)
+		return "the program put allocators over those of the last recording (tracemalloc); restart it";
+	config_read(true);
+	filter_read(true);
+	config.program_only = false;
+	bootstrap_begin();
+	if (status_now() == PROCESS_JOINED || status_now() == PROCESS_STOPPED)
+		return NULL;
+	undo_attach();
+	return "no collector took this process: its stderr has the reason";
+}
+
+const char *bootstrap_detach(void)
+{
+	if (status_now() != PROCESS_JOINED && status_now() != PROCESS_STOPPED)
+		return "this process is not recorded";
+	switch_stop();
+	remove_hooks();
+	return life_leave() ? NULL : "no memory to leave the collector with";
 }
 
 void bootstrap_look(void)

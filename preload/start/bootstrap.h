@@ -15,6 +15,19 @@ void bootstrap_look(void);
  */
 void bootstrap_begin(void);
 
+/*
+ * Begins to record a Python that runs already, and whose library was loaded for it. settings: lines of NAME=VALUE in
+ * place of the environment. Returns NULL, or why nothing is recorded: a line for the user. GIL held, in Python's main
+ * thread, between two instructions of the program.
+ */
+const char *bootstrap_attach(const char *settings);
+
+/*
+ * Ends the recording and leaves Python as it was, but for the library and its audit hook, which does nothing (Python
+ * cannot remove one). Returns NULL, or a line for the user. As bootstrap_attach(), which may follow.
+ */
+const char *bootstrap_detach(void);
+
 /* Python has ended and has not started again. */
 bool bootstrap_python_is_over(void);
 

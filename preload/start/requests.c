@@ -196,10 +196,10 @@ static void find_instructions(void)
 	instructions_end = instructions + bytes;
 }
 
+static bool begun, handled, tried; /* the two functions below have done what they do once */
+
 void requests_begin(void)
 {
-	static bool begun;
-
 	if (begun || !is_joined())
 		return;
 	begun = true;
@@ -211,8 +211,6 @@ void requests_begin(void)
 
 void requests_look(void)
 {
-	static bool handled, tried;
-
 	if (!is_joined())
 		return;
 	if (unlikely(!tried) && python.Py_IsInitialized()) {
@@ -223,4 +221,27 @@ void requests_look(void)
 		atomic_store(&process->header->follows, 1);
 	if (unlikely(has_request()))
 		follow_collector();
+}
+
+static void remove_handler(int number)
+{
+	struct sigaction action;
+
+	if (!sigaction(number, NULL, &action) && action.sa_flags & SA_SIGINFO &&
+	    (action.sa_sigaction == on_request || action.sa_sigaction == on_user_signal))
+		signal(number, SIG_DFL);
+}
+
+void requests_end(void)
+{
+	if (handled)
+		remove_handler(SIGURG);
+	if (begun && config.signal)
+		remove_handler((int)config.signal);
+	for (int i = 0; process && i < 2; i++) {
+		if (process->request_timers[i])
+			syscall(SYS_timer_delete, process->request_timers[i] - 1);
+		process->request_timers[i] = 0;
+	}
+	begun = handled = tried = false;
 }

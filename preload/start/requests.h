@@ -25,4 +25,7 @@ void requests_begin(void);
  */
 void requests_look(void);
 
+/* Signals have their default actions again, and no timer is left. GIL held. */
+void requests_end(void);
+
 #endif
