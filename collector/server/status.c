@@ -129,13 +129,21 @@ static json_t *keep_of(const struct setting_keep *keep)
 	return json_sprintf("%s%s%s", time, keep->ns && keep->bytes ? "," : "", bytes);
 }
 
+/* Null where it is no UTF-8, or where there is none. */
+static json_t *trace_path(const struct process *process)
+{
+	json_t *path = process->trace->path[0] ? json_string(process->trace->path) : NULL;
+
+	return path ? path : json_null();
+}
+
 static json_t *describe_process(const struct process *process, uint64_t now_ns)
 {
-	return json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "pid", (int)process_shown_pid(process), "program",
-			 process->program ? process->program : "", "recording", recording_of(process), "events_per_s",
-			 json_u64(rate_of(process, now_ns)), "events", json_u64(process->totals.events), "lost",
-			 json_u64(lost_events(process)), "bytes", json_u64(process->totals.trace_bytes), "keep",
-			 keep_of(&process->trace->kept.limits));
+	return json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "pid", (int)process_shown_pid(process),
+			 "program", process->program ? process->program : "", "recording", recording_of(process),
+			 "events_per_s", json_u64(rate_of(process, now_ns)), "events", json_u64(process->totals.events),
+			 "lost", json_u64(lost_events(process)), "bytes", json_u64(process->totals.trace_bytes), "keep",
+			 keep_of(&process->trace->kept.limits), "trace", trace_path(process));
 }
 
 /* The newest session, and in it the newest process, comes first. */

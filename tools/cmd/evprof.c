@@ -17,6 +17,8 @@ const struct verb verbs[] = {
     {"start", cmd_start, "start it again"},
     {"mark", cmd_mark, "set a mark in the traces of running processes"},
     {"snapshot", cmd_snapshot, "copy what is recorded of running processes, as a trace"},
+    {"attach", cmd_attach, "record a running Python that was started without evprof"},
+    {"detach", cmd_detach, "end that, and leave it as it was"},
     {"report", cmd_report, "the table of cProfile: calls and times by function"},
     {"tree", cmd_tree, "who called whom, with times, as an indented text"},
     {"memory", cmd_memory, "what was alive at the peak and at the end, and who allocated it"},

@@ -19,6 +19,8 @@ int cmd_status(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
 int cmd_start(int argc, char **argv);
 int cmd_mark(int argc, char **argv);
+int cmd_attach(int argc, char **argv);
+int cmd_detach(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_tree(int argc, char **argv);
 int cmd_memory(int argc, char **argv);

@@ -32,7 +32,7 @@
 
 static int print_error(const char *what, const char *which, int error)
 {
-	fprintf(stderr, "evprof run: %s %s: %s\n", what, which, strerror(error));
+	fprintf(stderr, "evprof: %s %s: %s\n", what, which, strerror(error));
 	return -1;
 }
 
@@ -90,7 +90,7 @@ static bool is_ours(int fd, const char *name, uid_t *user)
 	return name[0] != '@' || who.uid == 0 || who.uid == geteuid() || who.uid == getuid();
 }
 
-static int make_id(char *id)
+int run_session_id(char *id)
 {
 	unsigned char bytes[CONTROL_SESSION_DIGITS / 2];
 
@@ -180,21 +180,25 @@ static int start_collector(const char *collector, int listening)
 	return -error;
 }
 
+int run_collector_start(const char *socket, const char *collector)
+{
+	int listening, error;
+
+	listening = open_socket(socket, true);
+	if (listening < 0)
+		return print_error("cannot listen at", socket, -listening);
+	error = start_collector(collector, listening);
+	close(listening);
+	return error ? print_error("cannot start", collector, -error) : 0;
+}
+
 static int start_private(struct run_session *session, const char *collector)
 {
-	int listening;
-	int error;
-
 	session->socket = malloc(NETWORK_NAME_BYTES);
 	if (!session->socket)
 		return print_error("cannot start", collector, ENOMEM);
 	network_name(session->socket);
-	listening = open_socket(session->socket, true);
-	if (listening < 0)
-		return print_error("cannot listen at", session->socket, -listening);
-	error = start_collector(collector, listening);
-	close(listening);
-	return error ? print_error("cannot start", collector, -error) : 0;
+	return run_collector_start(session->socket, collector);
 }
 
 /* --- the session --- */
@@ -232,7 +236,7 @@ static int send_hold(struct run_session *session, const char *output)
 
 int run_session_open(struct run_session *session, const char *socket, const char *collector, const char *output)
 {
-	int error = make_id(session->id);
+	int error = run_session_id(session->id);
 	uid_t user = (uid_t)-1;
 
 	session->hold = -1;

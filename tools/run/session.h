@@ -23,6 +23,15 @@ struct run_session {
  */
 int run_session_open(struct run_session *session, const char *socket, const char *collector, const char *output);
 /*
+ * Starts a private collector, which listens there: '@' and an abstract name, or a path. It ends with the processes that
+ * join it. Returns 0, or -1 after an error on stderr.
+ */
+int run_collector_start(const char *socket, const char *collector);
+
+/* Makes the id of a session, its secret, of CONTROL_SESSION_DIGITS digits. Returns 0 or -errno. */
+int run_session_id(char *id);
+
+/*
  * Waits for the collector's summary: wait_ms and some time more. NULL if none came; *seconds is then the time waited,
  * or 0 if the collector has ended.
  */

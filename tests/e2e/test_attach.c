@@ -1,0 +1,228 @@
+/*
+ * test_attach.c - evprof attaches to a Python that was started without it, and detaches, as often as one likes. The
+ * oracle is the program, which counts its calls, looks at its own descriptors, threads, hooks and allocators, and goes
+ * on as before.
+ */
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "process.h"
+
+/* The sanitizer's library must be the first of a process: a running Python cannot load one that needs it. */
+static void needs_no_sanitizer(void)
+{
+	if (built_with_asan())
+		cr_skip_test("a library with the address sanitizer cannot be loaded late");
+}
+
+/* Runs the program, and returns what it has printed. */
+static json_t *run_attached(const struct python *python, struct outcome **outcome, const char *rounds,
+			    const char *const options[4])
+{
+	json_error_t error;
+	json_t *said;
+
+	needs_no_sanitizer();
+	python_needs(python, "ctypes");
+	*outcome = run(.python = python, .how = JOB_BARE,
+		       .args = {"@attached.py", build_path("evprof"), rounds, options[0], options[1], options[2]},
+		       .timeout_s = 300);
+	said = json_loads((*outcome)->out, 0, &error);
+	expect(*outcome, (*outcome)->status == 0 && said, "it ends well and prints JSON: %s", error.text);
+	expect(*outcome, !(*outcome)->err_bytes, "nothing is on its stderr");
+	return said;
+}
+
+static char *round_trace(const struct outcome *outcome, unsigned number)
+{
+	return text("%s/round-%u.evp", outcome->directory, number);
+}
+
+static long long number(const json_t *root, const char *name)
+{
+	return json_integer_value(json_object_get(root, name));
+}
+
+/* After each round everything is as before the first. */
+static void expect_nothing_left(const struct outcome *outcome, const json_t *said)
+{
+	const json_t *before = json_object_get(said, "before"), *round, *after, *value;
+	const char *name;
+	size_t i;
+
+	json_array_foreach(json_object_get(said, "rounds"), i, round)
+	{
+		after = json_object_get(round, "after");
+		json_object_foreach((json_t *)before, name, value) expect(
+		    outcome, json_equal(value, json_object_get(after, name)), "%s after round %zu: %s, not %s", name, i,
+		    json_dumps(json_object_get(after, name), JSON_ENCODE_ANY), json_dumps(value, JSON_ENCODE_ANY));
+	}
+	expect(outcome, number(said, "libraries") <= 8, "the library and one memory are mapped, once");
+}
+
+/* The trace of a round has the calls of that round, and the stack of the thread that was there before. */
+static void expect_round(const struct outcome *outcome, const json_t *said, unsigned round)
+{
+	char *trace = round_trace(outcome, round);
+	json_t *info = trace_info(trace), *report = trace_report(trace, NULL);
+
+	expect(outcome, info_lost(info, NULL) == 0 && info_pids(info) == 1, "round %u is complete", round);
+	expect(outcome, report_calls(report, "/attached.py", "leaf") == number(said, "calls"),
+	       "round %u: %ld calls of leaf, not %lld", round, report_calls(report, "/attached.py", "leaf"),
+	       number(said, "calls"));
+	expect(outcome, report_calls(report, "/attached.py", "outer") == 0, "round %u: outer was called before", round);
+	expect(outcome, report_seconds(report, "/attached.py", "outer") > 0, "round %u: and it runs", round);
+	expect(outcome, report_calls(report, "/attached.py", "main") == 0, "round %u: so was main", round);
+	expect(outcome, report_seconds(report, "<string>", "<module>") <= 0, "round %u: no script is in it", round);
+	expect_balanced(outcome, report);
+	json_decref(report);
+	json_decref(info);
+}
+
+SCENARIO(attach, rounds, 6)
+{
+	static const char *const options[4] = {NULL};
+	struct outcome *outcome;
+	json_t *said = run_attached(python, &outcome, "3", options);
+	const json_t *during = json_object_get(json_array_get(json_object_get(said, "rounds"), 0), "during");
+
+	expect(outcome, number(during, "allocators") == 3, "while it is recorded its allocators are evprof's");
+	for (unsigned i = 0; i < 3; i++)
+		expect_round(outcome, said, i);
+	expect_nothing_left(outcome, said);
+	json_decref(said);
+}
+
+/* Each round records something else. */
+SCENARIO(attach, events, 6)
+{
+	static const char *const options[4] = {"--events call", "--events mem", "--events call,line,exception"};
+	struct outcome *outcome;
+	json_t *said = run_attached(python, &outcome, "3", options), *info;
+
+	info = trace_info(round_trace(outcome, 0));
+	expect(outcome,
+	       info_events(info, "call") > 2000 && !info_events(info, "malloc") && !info_events(info, "c_call"),
+	       "calls only");
+	json_decref(info);
+	info = trace_info(round_trace(outcome, 1));
+	expect(outcome, !info_events(info, "call") && info_events(info, "malloc") + info_events(info, "free") > 50,
+	       "allocations only");
+	json_decref(info);
+	info = trace_info(round_trace(outcome, 2));
+	expect(outcome, info_events(info, "line") > 4000 && !info_events(info, "malloc"), "lines, too");
+	json_decref(info);
+	expect_round(outcome, said, 0);
+	expect_round(outcome, said, 2);
+	expect_nothing_left(outcome, said);
+	json_decref(said);
+}
+
+SCENARIO(attach, filters, 6)
+{
+	static const char *const options[4] = {"--events call --exclude leaf", "--events call --include leaf",
+					       "--events call"};
+	static const long leaves[] = {0, 2000, 2000}, others[] = {2, 0, 2};
+	struct outcome *outcome;
+	json_t *said = run_attached(python, &outcome, "3", options), *report;
+
+	for (unsigned i = 0; i < 3; i++) {
+		report = trace_report(round_trace(outcome, i), NULL);
+		expect(outcome, report_calls(report, "/attached.py", "leaf") == leaves[i], "round %u: %ld of leaf", i,
+		       report_calls(report, "/attached.py", "leaf"));
+		expect(outcome, report_calls(report, "/attached.py", "other") == others[i], "round %u: %ld of other", i,
+		       report_calls(report, "/attached.py", "other"));
+		json_decref(report);
+	}
+	expect_nothing_left(outcome, said);
+	json_decref(said);
+}
+
+/* A hundred of them in make check-all. */
+SCENARIO_SOME(attach, often, 6)
+{
+	static const char *const options[4] = {NULL};
+	unsigned rounds = test_all() ? 100 : 12;
+	struct outcome *outcome;
+	json_t *said = run_attached(python, &outcome, text("%u", rounds), options);
+
+	for (unsigned i = 0; i < rounds; i += rounds / 4)
+		expect_round(outcome, said, i);
+	expect_nothing_left(outcome, said);
+	json_decref(said);
+}
+
+static struct background *start_loop(const struct python *python, enum job_how how)
+{
+	struct background *background = background_start(
+	    &(const struct job){.python = python,
+				.how = how,
+				.args = {"-c", "import time\ndef work(): time.sleep(0.001)\nwhile 1: work()"}});
+
+	usleep(500000);
+	return background;
+}
+
+SCENARIO(attach, for_a_time, 6)
+{
+	struct background *loop;
+	char *trace;
+	struct outcome *outcome;
+	json_t *info, *report;
+
+	needs_no_sanitizer();
+	loop = start_loop(python, JOB_BARE);
+	trace = text("%s.evp", loop->log);
+	outcome = tool("attach", "--for", "400ms", "-o", trace, text("%d", (int)loop->pid));
+
+	expect(outcome, outcome->status == 0 && strstr(outcome->err, "detached from"), "it detaches by itself");
+	info = trace_info(trace);
+	report = trace_report(trace, NULL);
+	expect(outcome, report_calls(report, "<string>", "work") > 20, "it has %ld calls",
+	       report_calls(report, "<string>", "work"));
+	expect(outcome,
+	       !strcmp(json_string_value(json_object_get(json_array_get(json_object_get(info, "processes"), 0), "how")),
+		       "detached"),
+	       "the trace says how it ended");
+	expect(outcome, kill(loop->pid, 0) == 0, "the program goes on");
+	json_decref(report);
+	json_decref(info);
+	background_stop(loop);
+}
+
+static void expect_refusal(const char *pid, const char *line)
+{
+	struct outcome *outcome = tool("attach", "-o", "/nonexistent/none.evp", pid);
+
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, line), "a line has: %s", line);
+	expect(outcome, strchr(outcome->err, '\n') == outcome->err + strlen(outcome->err) - 1, "one line");
+}
+
+SCENARIO(attach, refusals, SCENARIO_ONCE)
+{
+	struct background *recorded = start_loop(python_any(), JOB_PRELOAD);
+	struct background *sleeps =
+	    background_start(&(const struct job){.how = JOB_BARE, .args = {"/bin/sleep", "60"}});
+	struct background *stopped = start_loop(python_any(), JOB_BARE);
+	struct outcome *outcome;
+
+	(void)python;
+	expect_refusal("999999999", "there is no process 999999999");
+	expect_refusal(text("%d", (int)sleeps->pid), "is no CPython");
+	expect_refusal(text("%d", (int)recorded->pid), "is recorded already");
+	kill(stopped->pid, SIGSTOP);
+	usleep(100000);
+	expect_refusal(text("%d", (int)stopped->pid), "is stopped");
+	kill(stopped->pid, SIGCONT);
+	outcome = tool("detach", text("%d", (int)stopped->pid));
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "is not recorded"), "nothing to detach");
+	outcome = tool("attach", "--events", "sample", text("%d", (int)stopped->pid));
+	expect(outcome, outcome->status == 2, "samples are refused");
+	outcome = tool("attach", "--for", "soon", text("%d", (int)stopped->pid));
+	expect(outcome, outcome->status == 2, "a time is a number and a unit");
+	background_stop(stopped);
+	background_stop(sleeps);
+	background_stop(recorded);
+}

@@ -1,0 +1,251 @@
+/* attach.c - see attach.h. */
+#include "attach/attach.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach/folder.h"
+#include "attach/inject.h"
+#include "attach/remote_exec.h"
+
+#define LOOK_MS 5
+
+/*
+ * The source that the main thread runs, with its own globals. It raises nothing, whatever happens: until 3.13 that
+ * would be an error of a pending call, which ends the program. The library follows the request after the script has
+ * ended, and writes the answer. Only where it cannot be loaded, the script does.
+ */
+static const char source[] = "import _imp\n"
+			     "class spec:\n"
+			     "    name, origin = 'evprof_attach', library\n"
+			     "try:\n"
+			     "    _imp.create_dynamic(spec)\n"
+			     "except BaseException as error:\n"
+			     "    if str(error) != 'evprof: asked':\n"
+			     "        try:\n"
+			     "            with open(answer, 'wb', 0) as file:\n"
+			     "                file.write(str(error).encode('utf-8', 'replace')[:400] + b'\\n')\n"
+			     "        except BaseException:\n"
+			     "            pass\n";
+
+static int __attribute__((format(printf, 3, 4))) complain(char *why, size_t bytes, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(why, bytes, format, list);
+	va_end(list);
+	return -1;
+}
+
+/* --- the script --- */
+
+struct script {
+	char text[INJECT_BYTES];
+	size_t used;
+	const struct attach_request *request;
+	const struct folder *folder;
+	char answer[96]; /* its path, as the process has it, and that of the library */
+	char library[4096];
+};
+
+static void add(struct script *script, const char *text)
+{
+	size_t length = strlen(text);
+
+	if (script->used + length < sizeof(script->text)) {
+		memcpy(script->text + script->used, text, length + 1);
+		script->used += length;
+	}
+}
+
+/* A Python expression of type str. Paths that are no UTF-8 keep their bytes, as os.fsdecode() does. */
+static void add_text(struct script *script, const char *text)
+{
+	char escaped[8];
+
+	add(script, "b'");
+	for (; *text; text++) {
+		bool plain = (unsigned char)*text >= ' ' && (unsigned char)*text < 127 && !strchr("'\\", *text);
+
+		snprintf(escaped, sizeof(escaped), plain ? "%c" : "\\x%02x", (unsigned char)*text);
+		add(script, escaped);
+	}
+	add(script, "'.decode('utf-8','surrogateescape')");
+}
+
+static void add_entry(struct script *script, const char *name, const char *value)
+{
+	add(script, name);
+	add_text(script, value);
+}
+
+/* The text of inject_text: the source of the script, with its NUL. address: 0: a file gets it. */
+static const char *write_script(void *request, uint64_t address, size_t *bytes)
+{
+	struct script *script = request;
+	char number[40];
+
+	script->used = 0;
+	add(script, "try:\n    exec(");
+	add_text(script, source);
+	add_entry(script, ",{'__name__':'evprof.recording','verb':", script->request->verb);
+	add_entry(script, ",'library':", script->library);
+	add_entry(script, ",'answer':", script->answer);
+	add_entry(script, ",'settings':", script->request->settings);
+	snprintf(number, sizeof(number), "%llx", (unsigned long long)address);
+	add_entry(script, ",'page':", number);
+	add(script, "})\nexcept BaseException:\n    pass\n");
+	*bytes = script->used + 1;
+	return script->text;
+}
+
+static void add_part(struct script *script, const char *text)
+{
+	add(script, text);
+	script->used++; /* its NUL */
+}
+
+/* The same for a library that is loaded: evprof_attach_follow() in preload/start/attach.c. */
+static const char *write_parts(void *request, uint64_t address, size_t *bytes)
+{
+	struct script *script = request;
+
+	(void)address;
+	script->used = 0;
+	add_part(script, script->request->verb);
+	add_part(script, script->answer);
+	add_part(script, script->request->settings);
+	*bytes = script->used;
+	return script->text;
+}
+
+/* --- the answer --- */
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Whether the answer is there, a whole line, without its end. */
+static bool read_answer(const struct folder *folder, char *line, size_t bytes)
+{
+	folder_read(folder, FOLDER_ANSWER, line, bytes);
+	if (!strchr(line, '\n'))
+		return false;
+	line[strcspn(line, "\n")] = 0;
+	for (char *at = line; *at; at++)
+		if ((unsigned char)*at < ' ')
+			*at = '?';
+	return true;
+}
+
+static int wait_answer(const struct target *target, const struct attach_request *request, const struct folder *folder,
+		       char *why, size_t bytes)
+{
+	uint64_t end = now_ms() + (uint64_t)request->wait_ms;
+	char line[512], path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)target->pid);
+	for (;;) {
+		if (read_answer(folder, line, sizeof(line)))
+			return strcmp(line, "done") ? complain(why, bytes, "process %d: %s", (int)target->pid, line)
+						    : 0;
+		if (access(path, F_OK) < 0)
+			return complain(why, bytes, "process %d has ended", (int)target->pid);
+		if (now_ms() >= end)
+			return complain(why, bytes,
+					"the main thread of process %d has run no Python code for %d s; the %s is done "
+					"when it does",
+					(int)target->pid, request->wait_ms / 1000, request->verb);
+		nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000}, NULL);
+	}
+}
+
+/* --- the request --- */
+
+static int send_call(const struct target *target, struct script *script, char *why, size_t bytes)
+{
+	bool loaded = target->follow != 0;
+	const struct inject_text text = {loaded ? write_parts : write_script, script};
+
+	return inject_call(target, loaded ? target->follow : target->run_string, &text, why, bytes);
+}
+
+static int send_file(const struct target *target, struct script *script, char *why, size_t bytes)
+{
+	char path[96];
+	size_t length;
+	const char *text = write_script(script, 0, &length);
+	int r = folder_write(script->folder, target, FOLDER_SCRIPT, text, length - 1);
+
+	if (r < 0)
+		return complain(why, bytes, "cannot write to %s: %s", script->folder->path, strerror(-r));
+	snprintf(path, sizeof(path), "%s/" FOLDER_SCRIPT, script->folder->path);
+	return remote_exec(target, path, why, bytes);
+}
+
+/* Whether the process sees the same file at the path. */
+static bool sees(const struct target *target, const char *path)
+{
+	struct stat ours, its;
+	char there[64 + 4096];
+
+	snprintf(there, sizeof(there), "/proc/%d/root%s", (int)target->pid, path);
+	return !stat(path, &ours) && !stat(there, &its) && ours.st_dev == its.st_dev && ours.st_ino == its.st_ino;
+}
+
+/* In a container the library is copied for as long as it is being loaded. */
+static int prepare_files(const struct target *target, struct script *script)
+{
+	const struct attach_request *request = script->request;
+	int r = folder_write(script->folder, target, FOLDER_ANSWER, "", 0);
+
+	snprintf(script->answer, sizeof(script->answer), "%s/" FOLDER_ANSWER, script->folder->path);
+	snprintf(script->library, sizeof(script->library), "%s", request->library);
+	if (r < 0 || target->has_library || sees(target, request->library))
+		return r;
+	snprintf(script->library, sizeof(script->library), "%s/" FOLDER_LIBRARY, script->folder->path);
+	return folder_copy(script->folder, FOLDER_LIBRARY, request->library);
+}
+
+/* A library that is loaded is called, where this processor can; its file may be gone. */
+static bool takes_file(const struct target *target)
+{
+	return remote_exec_is_for(target) && !(target->follow && inject_is_possible);
+}
+
+int attach_ask(const struct target *target, const struct attach_request *request, char *why, size_t bytes)
+{
+	struct folder folder;
+	struct script *script = calloc(1, sizeof(*script));
+	int r = script ? folder_make(&folder, target) : -ENOMEM;
+
+	if (r == 0) {
+		script->request = request;
+		script->folder = &folder;
+		r = prepare_files(target, script);
+		if (r < 0)
+			folder_remove(&folder);
+	}
+	if (r < 0) {
+		free(script);
+		return complain(why, bytes, "cannot write to the /tmp of process %d: %s", (int)target->pid,
+				strerror(-r));
+	}
+	r = (takes_file(target) ? send_file : send_call)(target, script, why, bytes);
+	if (r == 0)
+		r = wait_answer(target, request, &folder, why, bytes);
+	folder_remove(&folder);
+	free(script);
+	return r;
+}

@@ -1,0 +1,26 @@
+/*
+ * attach.h - asks a running Python to load libevprof.so and to begin, or to end, a recording (preload/start/attach.c).
+ */
+#ifndef EVPROF_TOOLS_ATTACH_ATTACH_H
+#define EVPROF_TOOLS_ATTACH_ATTACH_H
+
+#include <stddef.h>
+
+#include "attach/target.h"
+
+#define ATTACH_SETTINGS_BYTES 8192
+
+struct attach_request {
+	const char *verb;     /* "attach" or "detach" */
+	const char *library;  /* the path of libevprof.so */
+	const char *settings; /* lines of NAME=VALUE, shorter than ATTACH_SETTINGS_BYTES; "" for detach */
+	int wait_ms;	      /* for the main thread to come to Python's next instruction, and for the answer */
+};
+
+/*
+ * Returns 0 once the process has followed; -1 with one line, without a period, in why. A request whose time is over may
+ * still be followed later; the line then says so.
+ */
+int attach_ask(const struct target *target, const struct attach_request *request, char *why, size_t why_bytes);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * elf_file.h - the value of a symbol in an ELF file: where a Python defines a function or a variable.
+ *
+ * The file is another user's choice, so nothing in it is trusted. Little-endian ELF64 only, as evprof itself is.
+ * Format: System V ABI, chapter 4 and 5. elfutils is left to evprof-symbols, which reads debug information, too.
+ */
+#ifndef EVPROF_TOOLS_ATTACH_ELF_FILE_H
+#define EVPROF_TOOLS_ATTACH_ELF_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct elf_symbol {
+	const char *name;
+	uint64_t value, size; /* as in the file: the address before relocation, and bytes; 0: not found */
+};
+
+/*
+ * Fills the symbols that the file defines: first from the dynamic symbols, then from all. Returns the number found, or
+ * -errno; -ENOEXEC: not such a file.
+ */
+int elf_file_find(int fd, struct elf_symbol *symbols, unsigned count);
+
+/* The address in the file of the first loaded byte, which begins at the start of the file's first mapping. */
+int elf_file_base(int fd, uint64_t *base);
+
+#endif

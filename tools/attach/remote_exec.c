@@ -1,0 +1,128 @@
+/*
+ * remote_exec.c - see remote_exec.h.
+ *
+ * 3.15 has more fields before those of the debugger than 3.14. They are the last six in both, and end with the size of
+ * the path's buffer, which begins behind a flag of four bytes: no other fields do. So they are found by that, once.
+ */
+#include "attach/remote_exec.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#define VERSION_FIRST 0x030e0000u /* 3.14 */
+#define PATH_BYTES 512		  /* of the script's path, with its NUL */
+#define PLEASE_STOP 32		  /* _PY_EVAL_PLEASE_STOP_BIT of eval_breaker */
+#define OFFSET_MOST (UINT64_C(1) << 24)
+
+/* _Py_DebugOffsets, in words. */
+enum { WORD_VERSION = 1, WORD_INTERPRETERS = 5, WORD_THREADS_MAIN = 10, WORDS = 128 };
+
+/* The last six words. */
+struct debugger {
+	uint64_t eval_breaker; /* in the thread state */
+	uint64_t support;      /* in the thread state; what follows is in there */
+	uint64_t enabled;      /* in the interpreter's state */
+	uint64_t pending_call; /* in the support, an int */
+	uint64_t script_path;  /* in the support */
+	uint64_t script_path_bytes;
+};
+
+static int __attribute__((format(printf, 3, 4))) complain(char *why, size_t bytes, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(why, bytes, format, list);
+	va_end(list);
+	return -1;
+}
+
+bool remote_exec_is_for(const struct target *target)
+{
+	return target->version >= VERSION_FIRST && target->runtime;
+}
+
+static bool find_debugger(const uint64_t words[WORDS], struct debugger *debugger)
+{
+	unsigned found = 0;
+
+	for (unsigned i = WORD_THREADS_MAIN; i + 6 <= WORDS; i++) {
+		struct debugger here;
+
+		memcpy(&here, words + i, sizeof(here));
+		if (here.script_path_bytes != PATH_BYTES || here.pending_call != 0 || here.script_path != 4 ||
+		    here.eval_breaker > OFFSET_MOST || here.support > OFFSET_MOST || here.enabled > OFFSET_MOST)
+			continue;
+		*debugger = here;
+		found++;
+	}
+	return found == 1;
+}
+
+static int write_memory(const struct target *target, uint64_t address, const void *bytes, size_t size)
+{
+	struct iovec from = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = size};
+	struct iovec to = {.iov_base = (void *)(uintptr_t)address, .iov_len = size};
+	ssize_t n = process_vm_writev(target->pid, &from, 1, &to, 1, 0);
+
+	return n == (ssize_t)size ? 0 : n < 0 ? -errno : -EFAULT;
+}
+
+/* The flag is set last but one, as the protocol says. Of eval_breaker only the byte of the flags is written. */
+static int write_request(const struct target *target, const struct debugger *debugger, uint64_t thread,
+			 const char *script)
+{
+	uint64_t support = thread + debugger->support, breaker = thread + debugger->eval_breaker;
+	int32_t pending = 1;
+	uint8_t flags = 0;
+	int r = write_memory(target, support + debugger->script_path, script, strlen(script) + 1);
+
+	if (r == 0)
+		r = write_memory(target, support + debugger->pending_call, &pending, sizeof(pending));
+	if (r == 0)
+		r = target_read(target, breaker, &flags, 1);
+	flags |= PLEASE_STOP;
+	return r ? r : write_memory(target, breaker, &flags, 1);
+}
+
+static int complain_of_memory(const struct target *target, int r, char *why, size_t bytes)
+{
+	if (r == -EPERM)
+		return complain(why, bytes,
+				"the kernel forbids access to process %d: run evprof as root, or sysctl "
+				"kernel.yama.ptrace_scope=0; in a container give it --cap-add SYS_PTRACE",
+				(int)target->pid);
+	return complain(why, bytes, "cannot access the memory of process %d: %s", (int)target->pid, strerror(-r));
+}
+
+int remote_exec(const struct target *target, const char *script, char *why, size_t bytes)
+{
+	uint64_t words[WORDS], interpreter = 0, thread = 0;
+	struct debugger debugger = {0};
+	int32_t enabled = 0;
+	int r = target_read(target, target->runtime, words, sizeof(words));
+
+	if (r < 0)
+		return complain_of_memory(target, r, why, bytes);
+	if (memcmp(words, "xdebugpy", 8) != 0 || !find_debugger(words, &debugger) ||
+	    words[WORD_INTERPRETERS] > OFFSET_MOST || words[WORD_THREADS_MAIN] > OFFSET_MOST ||
+	    strlen(script) >= PATH_BYTES)
+		return complain(why, bytes, "Python %u.%u of process %d has a layout unknown to evprof",
+				target->version >> 24, target->version >> 16 & 0xff, (int)target->pid);
+	r = target_read(target, target->runtime + words[WORD_INTERPRETERS], &interpreter, 8);
+	if (r == 0)
+		r = target_read(target, interpreter + debugger.enabled, &enabled, sizeof(enabled));
+	if (r == 0 && enabled != 1)
+		return complain(why, bytes,
+				"process %d was started with remote debugging off (PYTHON_DISABLE_REMOTE_DEBUG, -X "
+				"disable_remote_debug)",
+				(int)target->pid);
+	if (r == 0)
+		r = target_read(target, interpreter + words[WORD_THREADS_MAIN], &thread, 8);
+	if (r == 0)
+		r = write_request(target, &debugger, thread, script);
+	return r ? complain_of_memory(target, r, why, bytes) : 0;
+}

@@ -1,0 +1,269 @@
+/* target.c - see target.h. */
+#include "attach/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "attach/elf_file.h"
+
+#define LIBRARY "/libevprof.so"
+
+static int __attribute__((format(printf, 3, 4))) complain(char *why, size_t bytes, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(why, bytes, format, list);
+	va_end(list);
+	return -1;
+}
+
+int target_read(const struct target *target, uint64_t address, void *out, size_t bytes)
+{
+	struct iovec to = {.iov_base = out, .iov_len = bytes};
+	struct iovec from = {.iov_base = (void *)(uintptr_t)address, .iov_len = bytes};
+	ssize_t n = process_vm_readv(target->pid, &to, 1, &from, 1, 0);
+
+	return n == (ssize_t)bytes ? 0 : n < 0 ? -errno : -EFAULT;
+}
+
+/* By the link of the namespace, "net:[4026531840]". */
+static bool same_namespace(pid_t pid, const char *name)
+{
+	char path[64], own[64], its[64];
+	ssize_t a, b;
+
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", name);
+	a = readlink(path, own, sizeof(own));
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, name);
+	b = readlink(path, its, sizeof(its));
+	return a > 0 && a == b && memcmp(own, its, (size_t)a) == 0;
+}
+
+static bool same_root(pid_t pid)
+{
+	struct stat own, its;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	return !stat("/", &own) && !stat(path, &its) && own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+}
+
+/* The last of the pids in NSpid: that in the process's own namespace. */
+static pid_t read_own_pid(pid_t pid)
+{
+	char path[64], line[256];
+	pid_t own = pid;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	status = fopen(path, "re");
+	while (status && fgets(line, sizeof(line), status))
+		if (strncmp(line, "NSpid:", 6) == 0 && strrchr(line, '\t'))
+			own = (pid_t)strtol(strrchr(line, '\t'), NULL, 10);
+	if (status)
+		fclose(status);
+	return own;
+}
+
+static void read_program(struct target *target)
+{
+	char path[64];
+	ssize_t n = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)target->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, target->program, sizeof(target->program) - 1);
+		close(fd);
+	}
+	target->program[n > 0 ? n : 0] = 0;
+	target->program[strcspn(target->program, "\n")] = 0;
+}
+
+static int check_access(struct target *target, char *why, size_t bytes)
+{
+	struct stat status;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)target->pid);
+	if (stat(path, &status) < 0)
+		return complain(why, bytes, "there is no process %d", (int)target->pid);
+	target->user = status.st_uid;
+	target->group = status.st_gid;
+	read_program(target);
+	if (geteuid() && geteuid() != target->user)
+		return complain(why, bytes, "process %d is user %u's: run evprof as that user or as root",
+				(int)target->pid, (unsigned)target->user);
+	target->same_root = same_namespace(target->pid, "mnt") && same_root(target->pid);
+	target->same_network = same_namespace(target->pid, "net");
+	target->own_pid = read_own_pid(target->pid);
+	return 0;
+}
+
+/* A line of /proc/PID/maps. */
+struct mapping {
+	uint64_t start, end, offset, inode;
+	char path[PATH_MAX]; /* as we see it, or the process, or neither */
+};
+
+static bool parse_mapping(const char *line, struct mapping *mapping)
+{
+	int path = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*4s %" SCNx64 " %*s %" SCNu64 " %n", &mapping->start, &mapping->end,
+		   &mapping->offset, &mapping->inode, &path) < 4 ||
+	    !path || line[path] != '/')
+		return false;
+	snprintf(mapping->path, sizeof(mapping->path), "%.*s", (int)strcspn(line + path, "\n"), line + path);
+	return true;
+}
+
+static int open_same(const char *path, uint64_t inode)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct stat status;
+
+	if (fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_ino == inode)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Opens the file of a mapping. The path may be that in a root of the process, and the file may have been replaced. */
+static int open_mapped(const struct target *target, const struct mapping *mapping)
+{
+	char path[64 + PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)target->pid, mapping->start,
+		 mapping->end);
+	fd = open_same(path, mapping->inode); /* root only */
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)target->pid, mapping->path);
+	fd = open_same(path, mapping->inode);
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)target->pid);
+	fd = open_same(path, mapping->inode);
+	return fd >= 0 ? fd : open_same(mapping->path, mapping->inode);
+}
+
+/* Takes the addresses of a file that defines Python's functions. */
+static void take_python(struct target *target, const struct mapping *mapping)
+{
+	struct elf_symbol symbols[] = {{.name = "Py_AddPendingCall"},
+				       {.name = "PyRun_SimpleString"},
+				       {.name = "_PyEval_EvalFrameDefault"},
+				       {.name = "_PyRuntime"},
+				       {.name = "Py_Version"}};
+	int fd = open_mapped(target, mapping);
+	uint64_t base = 0, shift;
+
+	if (fd < 0)
+		return;
+	elf_file_find(fd, symbols, sizeof(symbols) / sizeof(symbols[0]));
+	if (!symbols[0].value || elf_file_base(fd, &base) < 0) {
+		close(fd);
+		return;
+	}
+	close(fd);
+	shift = mapping->start - base;
+	target->add_call = symbols[0].value + shift;
+	target->run_string = symbols[1].value ? symbols[1].value + shift : 0;
+	target->evaluate = symbols[2].value ? symbols[2].value + shift : 0;
+	target->evaluate_bytes = symbols[2].size;
+	target->runtime = symbols[3].value ? symbols[3].value + shift : 0;
+	if (symbols[4].value && target_read(target, symbols[4].value + shift, &target->version, 4) < 0)
+		target->version = 0;
+}
+
+/* The function of the loaded library that takes requests. */
+static void take_library(struct target *target, const struct mapping *mapping)
+{
+	struct elf_symbol follow = {.name = "evprof_attach_follow"};
+	uint64_t base = 0;
+	int fd;
+
+	target->has_library = true;
+	snprintf(target->library, sizeof(target->library), "%s", mapping->path);
+	fd = mapping->offset ? -1 : open_mapped(target, mapping);
+	if (fd < 0)
+		return;
+	if (elf_file_find(fd, &follow, 1) == 1 && elf_file_base(fd, &base) == 0)
+		target->follow = follow.value + mapping->start - base;
+	close(fd);
+}
+
+/* Its file may have been removed since it was loaded. */
+static bool is_library(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return name && (strcmp(name, LIBRARY) == 0 || strcmp(name, LIBRARY " (deleted)") == 0);
+}
+
+/* Whether the file may define Python's functions: the program itself, or a shared libpython. */
+static bool may_be_python(const struct mapping *mapping, const char *program)
+{
+	const char *name = strrchr(mapping->path, '/');
+
+	return mapping->offset == 0 && (strcmp(mapping->path, program) == 0 || (name && strstr(name, "libpython")));
+}
+
+static void read_mapping(struct target *target, const struct mapping *mapping, const char *program)
+{
+	if (is_library(mapping->path))
+		take_library(target, mapping);
+	if (!target->add_call && may_be_python(mapping, program))
+		take_python(target, mapping);
+}
+
+static int read_mappings(struct target *target, char *why, size_t bytes)
+{
+	char path[64], program[PATH_MAX], *line = NULL;
+	struct mapping mapping;
+	size_t size = 0;
+	ssize_t n;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)target->pid);
+	n = readlink(path, program, sizeof(program) - 1);
+	program[n > 0 ? n : 0] = 0;
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)target->pid);
+	maps = fopen(path, "re");
+	if (!maps)
+		return complain(why, bytes, "cannot read %s: %s", path, strerror(errno));
+	while (getline(&line, &size, maps) > 0)
+		if (parse_mapping(line, &mapping))
+			read_mapping(target, &mapping, program);
+	free(line);
+	fclose(maps);
+	return 0;
+}
+
+int target_find(struct target *target, pid_t pid, char *why, size_t bytes)
+{
+	*target = (struct target){.pid = pid};
+	if (check_access(target, why, bytes) < 0 || read_mappings(target, why, bytes) < 0)
+		return -1;
+	if (!target->add_call || !target->run_string)
+		return complain(why, bytes, "process %d (%s) is no CPython of its own, 3.6 or later", (int)pid,
+				target->program);
+	if (target->has_library && !target->follow)
+		return complain(why, bytes, "process %d has another version of evprof loaded, %s", (int)pid,
+				target->library);
+	return 0;
+}

@@ -1,0 +1,39 @@
+/*
+ * target.h - a running Python to which evprof attaches: its user, its namespaces, and where its functions are.
+ */
+#ifndef EVPROF_TOOLS_ATTACH_TARGET_H
+#define EVPROF_TOOLS_ATTACH_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct target {
+	pid_t pid;
+	uid_t user;
+	gid_t group;
+	char program[256];   /* its name, for messages */
+	pid_t own_pid;	     /* as the process itself has it, in its pid namespace */
+	bool same_root;	     /* it sees the files that we see */
+	bool same_network;   /* it reaches abstract sockets of ours */
+	bool has_library;    /* libevprof.so is mapped */
+	char library[4096];  /* the path of that one */
+	uint32_t version;    /* PY_VERSION_HEX, where it is known (from 3.11 on); else 0 */
+	uint64_t add_call;   /* addresses in the process; 0: not found. Py_AddPendingCall */
+	uint64_t run_string; /* PyRun_SimpleString */
+	uint64_t evaluate;   /* _PyEval_EvalFrameDefault, and its bytes */
+	uint64_t evaluate_bytes;
+	uint64_t runtime; /* _PyRuntime */
+	uint64_t follow;  /* the library's evprof_attach_follow(); 0: not loaded, or another version */
+};
+
+/*
+ * Finds the process and its Python. Returns 0, or -1 with one line, without a period, in why: no such process, another
+ * user's, not a Python.
+ */
+int target_find(struct target *target, pid_t pid, char *why, size_t why_bytes);
+
+/* Reads memory of the process. 0 or -errno. */
+int target_read(const struct target *target, uint64_t address, void *out, size_t bytes);
+
+#endif

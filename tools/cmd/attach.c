@@ -1,0 +1,462 @@
+/*
+ * attach.c - evprof attach and evprof detach: recording of a Python that was started without evprof.
+ *
+ * The library joins the collector of --socket or EVPROF_SOCKET, or a private one that is started here, as this user,
+ * and ends with the recording. Where the process is in another network namespace, that one listens at a path in
+ * its /tmp.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach/attach.h"
+#include "attach/folder.h"
+#include "cmd/verbs.h"
+#include "control/collectors.h"
+#include "evprof/control.h"
+#include "evprof/network.h"
+#include "evprof/settings.h"
+#include "run/places.h"
+#include "run/session.h"
+#include "util/cli.h"
+#include "util/output.h"
+
+static const char attach_help[] =
+    "usage: evprof attach [options] PID\n"
+    "\n"
+    "Records a running Python, 3.6 or later, that was started without evprof. Its threads, greenlets and tasks are\n"
+    "recorded from the functions on that they are in. Processes that it starts by exec are not. Recording ends with\n"
+    "evprof detach PID, with --for, or with the process.\n"
+    "\n"
+    "  -o, --output FILE   the trace to write (default: evprof-PID.evp)\n"
+    "      --for TIME      wait, then detach: 10s, 500ms, 2m\n"
+    "      --events LIST   what is recorded (default: call,c_call,exception,mem), as in EVPROF_EVENTS\n"
+    "      --keep LIMIT    keep the last stretch only: 30s, 256M; see evprof snapshot\n"
+    "      --include LIST, --exclude LIST\n"
+    "                      record some functions only, as EVPROF_INCLUDE and EVPROF_EXCLUDE\n"
+    "      --socket SOCKET join the collector at this socket (default: EVPROF_SOCKET, or a private one)\n"
+    "      --wait TIME     for the process to follow, which it does at its next instruction of Python (default: 10s)\n"
+    "  -q, --quiet         print errors only\n"
+    "\n"
+    "Needs the right to trace the process: its user's or root's. Until Python 3.13 its main thread is stopped for "
+    "less\n"
+    "than a millisecond (ptrace); later ones take the request themselves (as from sys.remote_exec).\n"
+    "\n"
+    "Exit status: 0; 2 if the process is not recorded.\n";
+
+static const char detach_help[] =
+    "usage: evprof detach [options] PID\n"
+    "\n"
+    "Ends the recording of a process and takes evprof's hooks off, after which it runs as before. The library stays\n"
+    "in its memory and does nothing; evprof attach may follow.\n"
+    "\n"
+    "      --socket SOCKET  the collector that has it, for the name of the trace (default: EVPROF_SOCKET, or any)\n"
+    "      --wait TIME      for the process to follow, which it does at its next instruction of Python (default: 10s)\n"
+    "  -q, --quiet          print errors only\n"
+    "\n"
+    "Exit status: 0; 2 if the process is still recorded, or was not.\n";
+
+#define WAIT_MS_DEFAULT 10000
+#define ANSWER_MS 5000
+#define COLLECTOR_END_MS 60000
+
+struct attaching {
+	const char *verb;
+	const char *output, *events, *keep, *include, *exclude, *socket, *duration, *wait;
+	bool quiet;
+	int64_t for_ms; /* 0: until evprof detach */
+	int64_t wait_ms;
+	struct target target;
+	int collector;		       /* a pidfd of the one that records the process; -1: not known */
+	char at[CONTROL_SOCKET_BYTES]; /* its socket */
+	char trace[PATH_MAX];
+	struct run_places places;
+	struct folder meeting; /* of the socket; fd -1: it has an abstract name */
+};
+
+/* --- the command line --- */
+
+/* "500ms", "10s", "2m", "1h". */
+static bool parse_time(const char *verb, const char *option, const char *text, int64_t *ms)
+{
+	static const struct {
+		const char *unit;
+		int64_t ms;
+	} units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}};
+	char *end;
+	double number = strtod(text, &end);
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && end != text; i++) {
+		if (strcmp(end, units[i].unit) != 0 || !(number * (double)units[i].ms >= 1) || number > 1e6)
+			continue;
+		*ms = (int64_t)(number * (double)units[i].ms);
+		return true;
+	}
+	return cli_misused(verb, "%s is a number and ms, s, m or h (10s), not %s", option, text);
+}
+
+static bool parse_pid(const struct attaching *attaching, int argc, char **argv, pid_t *pid)
+{
+	int64_t number;
+
+	if (optind + 1 != argc)
+		return cli_misused(attaching->verb, "one process, by its PID");
+	if (!cli_number(attaching->verb, "PID", argv[optind], 1, &number))
+		return false;
+	*pid = number < INT_MAX ? (pid_t)number : INT_MAX;
+	return true;
+}
+
+static bool parse_times(struct attaching *attaching)
+{
+	attaching->wait_ms = WAIT_MS_DEFAULT;
+	if (attaching->wait && !parse_time(attaching->verb, "--wait", attaching->wait, &attaching->wait_ms))
+		return false;
+	return !attaching->duration || parse_time(attaching->verb, "--for", attaching->duration, &attaching->for_ms);
+}
+
+static bool is_allowed(const struct attaching *attaching, const char *option, const char *value, const char *allowed)
+{
+	return !allowed || cli_misused(attaching->verb, "%s %s is not understood; allowed: %s", option, value, allowed);
+}
+
+static bool check_settings(const struct attaching *attaching)
+{
+	struct setting_keep keep;
+	uint32_t events = 0;
+
+	if (attaching->events &&
+	    !is_allowed(attaching, "--events", attaching->events, setting_events(attaching->events, &events)))
+		return false;
+	if (events & EVENT_SAMPLE)
+		return cli_misused(attaching->verb, "samples need nothing in the process: --events sample is not for "
+						    "evprof attach");
+	if (events & EVENT_MALLOC)
+		return cli_misused(attaching->verb, "native allocations are recorded from the start of a program only "
+						    "(evprof run)");
+	return !attaching->keep ||
+	       is_allowed(attaching, "--keep", attaching->keep, setting_keep(attaching->keep, &keep));
+}
+
+/* --- settings --- */
+
+static bool add_setting(char *text, size_t size, const char *name, const char *value)
+{
+	size_t used = strlen(text);
+
+	if (!value)
+		return true;
+	return !strchr(value, '\n') && (size_t)snprintf(text + used, size - used, "%s=%s\n", name, value) < size - used;
+}
+
+/* The library's working directory is the process's, so paths are made absolute here. */
+static bool absolute_path(const char *path, char out[PATH_MAX])
+{
+	char directory[PATH_MAX];
+
+	if (path[0] == '/' || path[0] == '@')
+		return (size_t)snprintf(out, PATH_MAX, "%s", path) < PATH_MAX;
+	return getcwd(directory, sizeof(directory)) &&
+	       (size_t)snprintf(out, PATH_MAX, "%s/%s", directory, path) < PATH_MAX;
+}
+
+/* The host's collector; NULL: a private one. */
+static const char *socket_of(const struct attaching *attaching)
+{
+	const char *socket = attaching->socket ? attaching->socket : getenv(ENV_SOCKET);
+
+	return socket && *socket ? socket : NULL;
+}
+
+static bool write_settings(const struct attaching *attaching, const char *session, char settings[ATTACH_SETTINGS_BYTES])
+{
+	const char *socket = socket_of(attaching);
+	char name[64], output[PATH_MAX], at[PATH_MAX];
+
+	settings[0] = 0;
+	snprintf(name, sizeof(name), "evprof-%d.evp", (int)attaching->target.pid);
+	if (!absolute_path(attaching->output ? attaching->output : name, output) ||
+	    (socket && !absolute_path(socket, at)))
+		return false;
+	return add_setting(settings, ATTACH_SETTINGS_BYTES, ENV_OUTPUT, output) &&
+	       add_setting(settings, ATTACH_SETTINGS_BYTES, ENV_SOCKET, socket ? at : NULL) &&
+	       add_setting(settings, ATTACH_SETTINGS_BYTES, ENV_SESSION, session) &&
+	       add_setting(settings, ATTACH_SETTINGS_BYTES, ENV_EVENTS, attaching->events) &&
+	       add_setting(settings, ATTACH_SETTINGS_BYTES, ENV_KEEP, attaching->keep) &&
+	       add_setting(settings, ATTACH_SETTINGS_BYTES, ENV_INCLUDE, attaching->include) &&
+	       add_setting(settings, ATTACH_SETTINGS_BYTES, ENV_EXCLUDE, attaching->exclude);
+}
+
+/* --- the two requests --- */
+
+static int find_target(struct attaching *attaching, pid_t pid)
+{
+	char why[512];
+
+	if (target_find(&attaching->target, pid, why, sizeof(why)) == 0)
+		return 0;
+	output_message("evprof %s: %s", attaching->verb, why);
+	return -1;
+}
+
+static int ask(const struct attaching *attaching, const char *verb, const char *settings)
+{
+	struct attach_request request = {.verb = verb, .settings = settings, .wait_ms = (int)attaching->wait_ms};
+	char why[640];
+	int r;
+
+	/* The one that is loaded, wherever it came from: another file would be a second library. */
+	request.library = attaching->target.has_library ? attaching->target.library : attaching->places.library;
+	r = attach_ask(&attaching->target, &request, why, sizeof(why));
+	if (r < 0)
+		output_message("evprof %s: %s", attaching->verb, why);
+	return r;
+}
+
+/* Finds the collector and the trace of the process. False: no collector has it. */
+static bool find_recording(struct attaching *attaching)
+{
+	json_t *message = json_pack("{s:s}", "type", "status"), *process;
+	struct control_collectors collectors = {0};
+	bool found = false;
+	size_t k;
+
+	if (message && control_collectors_find(attaching->verb, attaching->socket, &collectors) == 0) {
+		control_collectors_ask(&collectors, message, ANSWER_MS);
+		for (size_t i = 0; i < collectors.count; i++) {
+			json_array_foreach(json_object_get(collectors.at[i].answer, "processes"), k, process)
+			{
+				const char *trace = json_string_value(json_object_get(process, "trace"));
+
+				if (json_integer_value(json_object_get(process, "pid")) != attaching->target.pid)
+					continue;
+				found = true;
+				if (attaching->collector < 0 && collectors.at[i].pid)
+					attaching->collector = (int)syscall(SYS_pidfd_open, collectors.at[i].pid, 0);
+				snprintf(attaching->at, sizeof(attaching->at), "%s", collectors.at[i].socket);
+				snprintf(attaching->trace, sizeof(attaching->trace), "%s", trace ? trace : "");
+			}
+		}
+	}
+	control_collectors_done(&collectors);
+	json_decref(message);
+	return found;
+}
+
+/* The collector of a daemon's socket goes on; a private one ends once the trace is complete. */
+static void wait_for_trace(const struct attaching *attaching)
+{
+	struct pollfd wait = {.fd = attaching->collector, .events = POLLIN};
+
+	if (attaching->collector >= 0 && !socket_of(attaching))
+		poll(&wait, 1, COLLECTOR_END_MS);
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+/* Sleeps, until the time is over, the process has ended, or the user interrupts. */
+static void wait_for(const struct attaching *attaching)
+{
+	struct sigaction action = {.sa_handler = interrupt};
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	for (int64_t left = attaching->for_ms; left > 0 && !interrupted; left -= 50) {
+		if (kill(attaching->target.pid, 0) < 0 && errno == ESRCH)
+			return;
+		nanosleep(&(struct timespec){.tv_nsec = (left < 50 ? left : 50) * 1000000}, NULL);
+	}
+}
+
+/* Removes the socket of a collector in the process's /tmp. */
+static void remove_meeting(const struct attaching *attaching)
+{
+	char *folder = strdup(attaching->at);
+	char *name = folder ? strrchr(folder, '/') : NULL;
+
+	if (name && strstr(folder, "/tmp/evprof-attach-") && strcmp(name, "/socket") == 0) {
+		unlink(folder);
+		*name = 0;
+		rmdir(folder);
+	}
+	free(folder);
+}
+
+static int detach(struct attaching *attaching)
+{
+	bool known;
+
+	if (find_target(attaching, attaching->target.pid) < 0)
+		return CLI_FAILED;
+	if (!attaching->target.has_library) {
+		output_message("evprof detach: process %d is not recorded", (int)attaching->target.pid);
+		return CLI_FAILED;
+	}
+	known = find_recording(attaching);
+	if (ask(attaching, "detach", "") < 0)
+		return CLI_FAILED;
+	wait_for_trace(attaching);
+	remove_meeting(attaching);
+	if (!attaching->quiet && known && attaching->trace[0])
+		output_message("evprof: detached from %d %s; show it with: evprof report %s",
+			       (int)attaching->target.pid, attaching->target.program, attaching->trace);
+	else if (!attaching->quiet)
+		output_message("evprof: detached from %d %s", (int)attaching->target.pid, attaching->target.program);
+	return CLI_FINE;
+}
+
+/* Starts a private collector where the process reaches it. session: for EVPROF_SESSION. 0, or -1 after a line. */
+static int start_collector(struct attaching *attaching, char *session, size_t bytes)
+{
+	char id[CONTROL_SESSION_DIGITS + 1], name[NETWORK_NAME_BYTES], here[128], there[128];
+	int r = run_session_id(id);
+
+	network_name(name);
+	snprintf(here, sizeof(here), "%s", name);
+	snprintf(there, sizeof(there), "%s", name);
+	if (r == 0 && !attaching->target.same_network) {
+		r = folder_make(&attaching->meeting, &attaching->target);
+		snprintf(here, sizeof(here), "%s/socket", attaching->meeting.here);
+		snprintf(there, sizeof(there), "%s/socket", attaching->meeting.path);
+	}
+	if (r < 0) {
+		output_message("evprof attach: cannot make a socket for process %d: %s", (int)attaching->target.pid,
+			       strerror(-r));
+		return -1;
+	}
+	snprintf(session, bytes, "%s:%d:0:%s", id, (int)attaching->target.own_pid, there);
+	r = run_collector_start(here, attaching->places.collector);
+	if (r == 0 && !attaching->target.same_network && geteuid() != attaching->target.user &&
+	    lchown(here, attaching->target.user, attaching->target.group) < 0)
+		r = -1;
+	return r;
+}
+
+static int ask_to_attach(struct attaching *attaching)
+{
+	char settings[ATTACH_SETTINGS_BYTES], session[256];
+	bool private = !socket_of(attaching);
+
+	if (private && start_collector(attaching, session, sizeof(session)) < 0)
+		return -1;
+	if (!write_settings(attaching, private ? session : NULL, settings)) {
+		output_message("evprof attach: the options are too long, or have a line break");
+		return -1;
+	}
+	return ask(attaching, "attach", settings);
+}
+
+/* Nobody joins the collector, which ends by itself. */
+static void remove_failed(struct attaching *attaching)
+{
+	char socket[128];
+
+	if (attaching->meeting.fd < 0)
+		return;
+	snprintf(socket, sizeof(socket), "%s/socket", attaching->meeting.here);
+	unlink(socket);
+	folder_remove(&attaching->meeting);
+}
+
+static int attach(struct attaching *attaching)
+{
+	if (run_places_find(&attaching->places) < 0)
+		return CLI_FAILED;
+	if (ask_to_attach(attaching) < 0) {
+		remove_failed(attaching);
+		return CLI_FAILED;
+	}
+	if (!find_recording(attaching)) {
+		output_message("evprof attach: process %d joined a collector that does not have it; its stderr has the "
+			       "reason",
+			       (int)attaching->target.pid);
+		return CLI_FAILED;
+	}
+	if (!attaching->quiet)
+		output_message("evprof: recording %d %s in %s%s%d", (int)attaching->target.pid,
+			       attaching->target.program, attaching->trace,
+			       attaching->for_ms ? "; it ends by itself, or with: evprof detach "
+						 : "; it ends with: evprof detach ",
+			       (int)attaching->target.pid);
+	if (!attaching->for_ms)
+		return CLI_FINE;
+	wait_for(attaching);
+	if (kill(attaching->target.pid, 0) < 0 && errno == ESRCH) {
+		wait_for_trace(attaching);
+		return CLI_FINE;
+	}
+	return detach(attaching);
+}
+
+static int parse(struct attaching *attaching, const char *letters, const struct verb_option *options, const char *help,
+		 int argc, char **argv)
+{
+	int status = verb_parse(attaching->verb, letters, options, argc, argv, attaching, NULL);
+	pid_t pid = 0;
+
+	if (status == CLI_FINE)
+		fputs(help, stdout);
+	if (status != VERB_PARSED)
+		return status;
+	if (!parse_pid(attaching, argc, argv, &pid) || !parse_times(attaching) || !check_settings(attaching) ||
+	    find_target(attaching, pid) < 0)
+		return CLI_FAILED;
+	return VERB_PARSED;
+}
+
+#define TEXT_OPTION(name, letter, field)                                                                               \
+	{                                                                                                              \
+		name, letter, required_argument, NULL, offsetof(struct attaching, field)                               \
+	}
+
+int cmd_attach(int argc, char **argv)
+{
+	static const struct verb_option options_known[] = {
+	    TEXT_OPTION("output", 'o', output),
+	    TEXT_OPTION("for", 0, duration),
+	    TEXT_OPTION("events", 0, events),
+	    TEXT_OPTION("keep", 0, keep),
+	    TEXT_OPTION("include", 0, include),
+	    TEXT_OPTION("exclude", 0, exclude),
+	    TEXT_OPTION("socket", 0, socket),
+	    TEXT_OPTION("wait", 0, wait),
+	    {"quiet", 'q', no_argument, NULL, offsetof(struct attaching, quiet)},
+	    {"help", 'h', no_argument, NULL, 0},
+	    {0},
+	};
+	struct attaching attaching = {.verb = "attach", .collector = -1, .meeting.fd = -1};
+	int status = parse(&attaching, "o:qh", options_known, attach_help, argc, argv);
+
+	return status == VERB_PARSED ? attach(&attaching) : status;
+}
+
+int cmd_detach(int argc, char **argv)
+{
+	static const struct verb_option options_known[] = {
+	    TEXT_OPTION("socket", 0, socket),
+	    TEXT_OPTION("wait", 0, wait),
+	    {"quiet", 'q', no_argument, NULL, offsetof(struct attaching, quiet)},
+	    {"help", 'h', no_argument, NULL, 0},
+	    {0},
+	};
+	struct attaching attaching = {.verb = "detach", .collector = -1, .meeting.fd = -1};
+	int status = parse(&attaching, "qh", options_known, detach_help, argc, argv);
+
+	return status == VERB_PARSED ? detach(&attaching) : status;
+}
