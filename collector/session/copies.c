@@ -1,64 +1,140 @@
 /* copies.c - see copies.h. Called by session.c and session_end.c. */
 #include "session/copies.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "session/drain.h"
 #include "session/process.h"
 #include "trace/tool_run.h"
 #include "trace/trace_output.h"
 
 #define HOLD_MS 120000
+#define ASKED_PAUSE_NS UINT64_C(1000000000) /* between two copies that are asked for */
+#define ASKED_MAX 1000u			    /* of a session: each is a file */
+#define LAST_NS UINT64_C(30000000000)	    /* of a trace that keeps all */
 
 struct copy {
 	struct copy *next;
 	struct tool_run run;
 	uint64_t hold;
+	int pid;
 	char path[PATH_MAX];
 };
 
 /* False: the name is too long. */
-static bool name_copy(const char *trace, int pid, char path[PATH_MAX])
+static bool name_copy(const char *trace, int pid, const char *reason, char path[PATH_MAX])
 {
 	const char *name = strrchr(trace, '/'), *ending = strrchr(name ? name : trace, '.');
 	int stem = ending ? (int)(ending - trace) : (int)strlen(trace);
 
-	return snprintf(path, PATH_MAX, "%.*s-%d-killed.evp", stem, trace, pid) < PATH_MAX;
+	return snprintf(path, PATH_MAX, "%.*s-%d-%s.evp", stem, trace, pid, reason) < PATH_MAX;
 }
 
-static void start(struct copy *copy, struct loop *loop, const struct trace_output *trace, int pid)
+static uint64_t begin_of(const struct trace_output *trace, uint64_t now_ns)
 {
-	uint64_t since_ns = trace->kept.since_ns ? trace->kept.since_ns : 1;
-	char since[32], number[16];
-	const char *argv[] = {"evprof", "cut", "--since",  since,	"--process",
-			      number,	"-o",  copy->path, trace->path, NULL};
+	if (!kept_is_limited(&trace->kept))
+		return now_ns > LAST_NS ? now_ns - LAST_NS : 1;
+	return trace->kept.since_ns ? trace->kept.since_ns : 1;
+}
 
-	snprintf(since, sizeof(since), "%llu", (unsigned long long)since_ns);
-	snprintf(number, sizeof(number), "%d", pid);
+static void start(struct copy *copy, struct loop *loop, const struct trace_output *trace, uint64_t now_ns)
+{
+	char since[32], until[32], number[16];
+	const char *argv[] = {"evprof",	   "cut",  "--since", since,	  "--until",   until,
+			      "--process", number, "-o",      copy->path, trace->path, NULL};
+
+	snprintf(since, sizeof(since), "%llu", (unsigned long long)begin_of(trace, now_ns));
+	snprintf(until, sizeof(until), "%llu", (unsigned long long)now_ns);
+	snprintf(number, sizeof(number), "%d", copy->pid);
 	tool_run_start(&copy->run, loop, argv);
 }
 
-void copies_add(struct copies *copies, struct loop *loop, struct trace_output *trace, const struct process *process,
-		uint64_t now_ns)
+/* False: nothing is copied. */
+static bool add(struct copies *copies, struct loop *loop, struct trace_output *trace, const struct process *process,
+		const char *reason, uint64_t now_ns)
 {
 	struct copy *copy = copies->count < COPIES_MAX ? calloc(1, sizeof(*copy)) : NULL;
 
-	if (!copy || !name_copy(trace->path, (int)process->pid, copy->path)) {
-		log_warning("what process %d did before it was killed is not copied: too many were killed together",
-			    (int)process->pid);
+	if (!copy || !name_copy(trace->path, (int)process->sender_pid, reason, copy->path)) {
 		free(copy);
-		return;
+		return false;
 	}
+	now_ns = clock_now_ns(); /* what was just written is older */
 	trace_output_write_clocks(trace, now_ns);
+	trace_writer_follow(&trace->writer, trace->path);
 	kept_hold(&trace->kept, &trace->writer, now_ns, HOLD_MS);
 	copy->hold = trace->kept.hold;
-	start(copy, loop, trace, (int)process->pid);
+	copy->pid = (int)process->sender_pid; /* as the trace has it */
+	start(copy, loop, trace, now_ns);
 	copy->next = copies->first;
 	copies->first = copy;
 	copies->count++;
+	return true;
+}
+
+void copies_add_killed(struct copies *copies, struct loop *loop, struct trace_output *trace,
+		       const struct process *process, uint64_t now_ns)
+{
+	if (!add(copies, loop, trace, process, "killed", now_ns))
+		log_warning("what process %d did before it was killed is not copied: too many were killed together",
+			    (int)process->pid);
+}
+
+/* Another one at the same time is made later; a trace without a file, or beyond the limit, has none. */
+static bool may_copy(const struct copies *copies, const struct trace_output *trace, uint64_t now_ns)
+{
+	return now_ns >= copies->next_ns && copies->count < COPIES_MAX && copies->asked < ASKED_MAX &&
+	       trace->writer.fd >= 0 && !trace->failed && !trace->closed;
+}
+
+void copies_add_asked(struct copies *copies, struct loop *loop, struct trace_output *trace, struct process *process,
+		      uint64_t now_ns)
+{
+	/* Acquire: what was recorded before the wish is in the rings. */
+	uint32_t wish = atomic_load_explicit(&process->header->snapshot, memory_order_acquire);
+	struct drain_result ignored = {0};
+	char reason[32];
+
+	if (wish == process->snapshot || !may_copy(copies, trace, now_ns))
+		return;
+	process->snapshot = wish;
+	copies->next_ns = now_ns + ASKED_PAUSE_NS;
+	copies->asked++;
+	snprintf(reason, sizeof(reason), "signal-%u", copies->asked);
+	drain_process(process, DRAIN_FLUSH, UINT64_MAX, now_ns, &ignored);
+	if (!add(copies, loop, trace, process, reason, now_ns))
+		log_error("what process %d did last is not copied: no memory, or too long a path",
+			  (int)process->sender_pid);
+}
+
+/* In a daemon's folder. As the trace: see let_user_read() in session.c. */
+static void let_user_read(const struct trace_output *trace, const char *path)
+{
+	uid_t uid = trace->user->uid;
+	int fd = -1;
+
+	if (trace->folder && uid != 0 && uid != geteuid() && uid != USER_NOBODY)
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return;
+	output_let_read(fd, uid);
+	close(fd);
+}
+
+/* Of a trace that is incomplete, a copy is made all the same. */
+static void finish(const struct copy *copy, const struct trace_output *trace)
+{
+	if (access(copy->path, F_OK) < 0)
+		return;
+	let_user_read(trace, copy->path);
+	log_warning("%s has what process %d did last", copy->path, copy->pid);
 }
 
 bool copies_check(struct copies *copies, struct trace_output *trace)
@@ -74,6 +150,7 @@ bool copies_check(struct copies *copies, struct trace_output *trace)
 		copies->count--;
 		if (trace->kept.hold == copy->hold)
 			trace->kept.held_until_ns = 0;
+		finish(copy, trace);
 		free(copy);
 	}
 	return copies->count > 0;

@@ -89,6 +89,7 @@ struct process {
 	uint32_t flush;	       /* ring_header.flush before the last complete drain */
 	uint32_t flushed;      /* ring_header.flushed */
 	uint32_t request;      /* ring_header.request */
+	uint32_t snapshot;     /* ring_header.snapshot, as last followed */
 	bool drained;	       /* it has ended, and its rings are empty */
 
 	pid_t *forked; /* children from WIRE_FORK that have not joined, in the process's own pid namespace */

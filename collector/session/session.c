@@ -461,6 +461,7 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 		pending_children_note(&session->pending, process, now_ns);
 		process_check_forks(process, session->user, now_ns);
 		result->woken |= has_woken_us(process);
+		copies_add_asked(&session->copies, session->tools->loop, &session->trace, process, now_ns);
 		how = process_end_reason(process, session->user, now_ns);
 		if (how && !drain_share(process, session->user, DRAIN_LAST, now_ns, result))
 			continue;

@@ -191,7 +191,7 @@ void session_complete(struct session *session, struct process *process, const ch
 {
 	write_end(process, how, now_ns);
 	if (was_killed(process, how) && goes_on(session))
-		copies_add(&session->copies, session->tools->loop, &session->trace, process, now_ns);
+		copies_add_killed(&session->copies, session->tools->loop, &session->trace, process, now_ns);
 	session->ended_ns = now_ns;
 	pending_children_note(&session->pending, process, now_ns);
 	pending_children_keep(&session->pending, process, now_ns);

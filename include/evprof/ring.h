@@ -182,7 +182,15 @@ struct ring_header {
 	_Atomic uint32_t followed;
 	_Atomic uint32_t refused;
 	_Atomic uint32_t follows;
+	/* T: its wish for a copy of what it did last: the number of the wish * 64 + enum ring_snapshot; 0: none yet. */
+	_Atomic uint32_t snapshot;
 };
+
+/* Why T wants a copy of what it did last. */
+enum ring_snapshot {
+	RING_SNAPSHOT_SIGNAL = 0, /* EVPROF_SIGNAL */
+};
+#define RING_SNAPSHOTS 64u
 
 /* What T is asked for from outside (evprof stop, start, mark). */
 enum ring_request {

@@ -194,24 +194,38 @@ static inline uint32_t setting_count(const char *value, long max)
 	return errno || *end || number > max ? 0 : (uint32_t)number;
 }
 
-/* number: of the signal; unchanged if it has no such name. */
-static inline const char *setting_signal(const char *value, uint32_t *number)
+/* The number that a name without SIG stands for; 0: none. */
+static inline uint32_t setting_signal_number(const char *name)
 {
 	static const struct {
 		const char *name;
 		int number;
 	} known[] = {{"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP}, {"URG", SIGURG}, {"WINCH", SIGWINCH}};
-	const char *name = strncmp(value, "SIG", 3) == 0 ? value + 3 : value;
 	uint32_t above = strncmp(name, "RTMIN+", 6) == 0 ? setting_count(name + 6, SIGRTMAX - SIGRTMIN) : 0;
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(name, known[i].name)) {
-			*number = (uint32_t)known[i].number;
-			return NULL;
-		}
-	if (!above)
-		return "USR1, USR2, HUP, URG, WINCH or RTMIN+1 and up";
-	*number = (uint32_t)SIGRTMIN + above;
+		if (!strcmp(name, known[i].name))
+			return (uint32_t)known[i].number;
+	return above ? (uint32_t)SIGRTMIN + above : 0;
+}
+
+/* With the number of the signal: it asks for a snapshot. */
+#define SETTING_SIGNAL_SNAPSHOT 0x10000u
+
+/* number: of the signal; unchanged if it has no such name. */
+static inline const char *setting_signal(const char *value, uint32_t *number)
+{
+	const char *begin = strncmp(value, "SIG", 3) == 0 ? value + 3 : value, *colon = strchr(begin, ':');
+	size_t length = colon ? (size_t)(colon - begin) : strlen(begin);
+	uint32_t found = 0;
+	char name[16];
+
+	snprintf(name, sizeof(name), "%.*s", (int)length, begin);
+	if (length < sizeof(name) && (!colon || !strcmp(colon, ":snapshot")))
+		found = setting_signal_number(name);
+	if (!found)
+		return "USR1, USR2, HUP, URG, WINCH or RTMIN+1 and up, alone or with :snapshot";
+	*number = found | (colon ? SETTING_SIGNAL_SNAPSHOT : 0);
 	return NULL;
 }
 

@@ -316,6 +316,8 @@ void config_read(bool complain)
 	config.ring_bytes = read_ring_bytes(complain);
 	config.wait_ms = read_number(ENV_ON_FULL, setting_on_full, ON_FULL_DEFAULT_MS, complain);
 	config.signal = read_number(ENV_SIGNAL, setting_signal, 0, complain);
+	config.signal_snapshot = config.signal & SETTING_SIGNAL_SNAPSHOT;
+	config.signal &= ~SETTING_SIGNAL_SNAPSHOT;
 	config.sample_rate = read_number(ENV_SAMPLE_RATE, setting_sample_rate, SAMPLING_RATE_DEFAULT, complain);
 	config.memory_interval = read_memory_interval(complain);
 	config.keep = read_keep(complain);

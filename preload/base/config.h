@@ -28,6 +28,7 @@ struct config {
 	uint64_t ring_bytes;	  /* EVPROF_RING_SIZE: a power of two */
 	uint32_t wait_ms;	  /* EVPROF_ON_FULL: 0 for drop */
 	uint32_t signal;	  /* EVPROF_SIGNAL: stops and starts the recording; 0: none */
+	bool signal_snapshot;	  /* it asks for a snapshot instead */
 	uint32_t sample_rate;	  /* EVPROF_SAMPLE_RATE: samples a second */
 	struct setting_keep keep; /* EVPROF_KEEP; all zeros: the whole trace is kept */
 	uint64_t memory_interval; /* EVPROF_MEMORY_INTERVAL; 0: every allocation is recorded, or none is */

@@ -81,6 +81,17 @@ void process_poke_collector(void)
 		process_wakes_nobody();
 }
 
+void process_ask_snapshot(enum ring_snapshot why)
+{
+	_Atomic uint32_t *wish = &process->header->snapshot;
+	uint32_t before = atomic_load_explicit(wish, memory_order_relaxed), next;
+
+	do
+		next = (before / RING_SNAPSHOTS + 1) * RING_SNAPSHOTS + why;
+	/* Release: pairs with the collector's acquire; what was recorded before is in the rings. */
+	while (!atomic_compare_exchange_weak_explicit(wish, &before, next, memory_order_release, memory_order_relaxed));
+}
+
 void process_wake_collector(void)
 {
 	int saved_errno = errno;

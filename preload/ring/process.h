@@ -141,6 +141,9 @@ void process_poke_collector(void);
 /* Informs the collector that this image wakes it no more: it polls from here on. Any image, at any time. */
 void process_wakes_nobody(void);
 
+/* Asks for a copy of what this process did last, for that reason. Any thread, also in a signal handler. */
+void process_ask_snapshot(enum ring_snapshot why);
+
 /* Wakes a collector whose header says that it sleeps. errno is kept. */
 void process_wake_collector(void);
 

@@ -20,7 +20,7 @@
 #define AGAIN_NS 2000000 /* then twice as long each time, up to ... */
 #define AGAIN_MOST_NS 128000000
 
-enum { WANTED_NOTHING = 0, WANTED_STOP = 1, WANTED_START = 2 };
+enum { WANTED_NOTHING = 0, WANTED_STOP = 1, WANTED_START = 2, WANTED_SNAPSHOT = 3 };
 
 static uintptr_t instructions, instructions_end; /* of the function that runs Python's instructions */
 
@@ -85,6 +85,8 @@ static void follow_user(void)
 		switch_stop();
 	else if (wanted == WANTED_START)
 		switch_start();
+	else if (wanted == WANTED_SNAPSHOT)
+		process_wake_collector();
 }
 
 static int follow(void *data)
@@ -164,12 +166,21 @@ static void follow_soon(int number, enum source source, bool first, const void *
 	errno = saved_errno;
 }
 
+static uint32_t wanted_now(void)
+{
+	if (config.signal_snapshot)
+		return WANTED_SNAPSHOT; /* the collector, which may sleep, is to be woken */
+	return process_is_stopped() ? WANTED_START : WANTED_STOP;
+}
+
 static void on_user_signal(int number, siginfo_t *info, void *context)
 {
 	if (!is_joined())
 		return;
+	if (info->si_code != SI_TIMER && config.signal_snapshot)
+		process_ask_snapshot(RING_SNAPSHOT_SIGNAL);
 	if (info->si_code != SI_TIMER)
-		atomic_store(&process->switch_wanted, process_is_stopped() ? WANTED_START : WANTED_STOP);
+		atomic_store(&process->switch_wanted, wanted_now());
 	if (atomic_load(&process->switch_wanted) != WANTED_NOTHING)
 		follow_soon(number, SOURCE_USER, info->si_code != SI_TIMER, context);
 }

@@ -1,7 +1,8 @@
 /*
- * requests.h - what somebody asks of this process from outside: to stop or start the recording, or to set a mark.
+ * requests.h - what somebody asks of this process from outside: to stop or start the recording, to set a mark, or to
+ * have what it did last copied.
  *
- *   EVPROF_SIGNAL                    a signal of the user's choice stops or starts
+ *   EVPROF_SIGNAL                    a signal of the user's choice stops or starts, or asks for a snapshot
  *   evprof stop, start, mark         the collector writes the request to the header, and sends SIGURG
  *
  *   signal -> handler, in any thread -> pending call, in Python's main thread -> the request is followed

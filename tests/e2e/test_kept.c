@@ -28,7 +28,8 @@ static void apart(void)
 		cr_assert(unshare(CLONE_NEWNET) == 0, "no network namespace");
 }
 
-static struct kept begin_kept(const struct python *python, const char *keep, const char *seconds)
+static struct kept begin_kept_with(const struct python *python, const char *keep, const char *variable,
+				   const char *seconds)
 {
 	struct kept kept = {.folder = run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory};
 
@@ -38,8 +39,13 @@ static struct kept begin_kept(const struct python *python, const char *keep, con
 	kept.program = background_start(&(struct job){.python = python,
 						      .args = {"@kept.py", kept.stamps, kept.end, seconds},
 						      .directory = kept.folder,
-						      .env = {text("EVPROF_OUTPUT=%s", kept.trace), keep}});
+						      .env = {text("EVPROF_OUTPUT=%s", kept.trace), keep, variable}});
 	return kept;
+}
+
+static struct kept begin_kept(const struct python *python, const char *keep, const char *seconds)
+{
+	return begin_kept_with(python, keep, NULL, seconds);
 }
 
 static double monotonic_s(void)
@@ -296,6 +302,40 @@ SCENARIO(kept, by_the_program, SUPPORTED)
 		json_decref(report);
 	}
 	json_decref(said);
+}
+
+static void await_file(const struct kept *kept, const char *path)
+{
+	for (unsigned i = 0; i < 1000 && access(path, F_OK) < 0; i++)
+		usleep(10000);
+	cr_assert(access(path, F_OK) == 0, "%s: %s", path, file_read(kept->program->log, NULL));
+}
+
+/* A signal asks for a copy, while the program runs: its last second each time, in a file of its own. */
+SCENARIO(kept, by_signal, SUPPORTED)
+{
+	struct kept kept = begin_kept_with(python, "EVPROF_KEEP=1s", "EVPROF_SIGNAL=USR2:snapshot", "60");
+	long count, before;
+	double *stamps, asked;
+
+	await_batches(&kept, 1);
+	usleep(2500000);
+	for (unsigned i = 1; i <= 2; i++) {
+		char *path = text("%s/kept-%d-signal-%u.evp", kept.folder, (int)kept.program->pid, i);
+
+		free(read_stamps(&kept, &before));
+		asked = monotonic_s();
+		cr_assert(kill(kept.program->pid, SIGUSR2) == 0 && before > 0);
+		await_file(&kept, path);
+		stamps = read_stamps(&kept, &count);
+		cr_expect(expect_stretch(path, stamps, before - 1, count, asked - 0.98) > 0, "not from its start on");
+		free(stamps);
+		usleep(1500000);
+	}
+	end_kept(&kept);
+	stamps = read_stamps(&kept, &count);
+	expect_stretch(kept.trace, stamps, count - 1, count, monotonic_s() - 0.98);
+	free(stamps);
 }
 
 static json_t *expect_alone(const char *path, long pid)

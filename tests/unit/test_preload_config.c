@@ -146,6 +146,12 @@ Test(config, signal)
 	cr_assert_eq(config.signal, SIGHUP);
 	read_with("EVPROF_SIGNAL", "RTMIN+3");
 	cr_assert_eq((int)config.signal, SIGRTMIN + 3);
+	cr_assert(!config.signal_snapshot);
+	read_with("EVPROF_SIGNAL", "USR2:snapshot");
+	cr_assert(config.signal == SIGUSR2 && config.signal_snapshot);
+	check_complaint("EVPROF_SIGNAL", "USR2:", "alone or with :snapshot");
+	check_complaint("EVPROF_SIGNAL", "USR2:snapshots", "alone or with :snapshot");
+	check_complaint("EVPROF_SIGNAL", "USR2AAAAAAAAAAAAA:snapshot", "USR1, USR2");
 	check_complaint("EVPROF_SIGNAL", "KILL", "USR1, USR2");
 	check_complaint("EVPROF_SIGNAL", "RTMIN+90", "RTMIN+1 and up");
 	check_complaint("EVPROF_SIGNAL", "12", "USR1, USR2");

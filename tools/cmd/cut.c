@@ -23,7 +23,8 @@ static const char help_text[] =
     "  -o, --output FILE     the trace to write; it appears when it is complete\n"
     "      --in-place            the stretch takes the place of the trace\n"
     "      --from T, --to T      this stretch, since the start of the trace: 1500 (ns), 20us, 3ms, 1.5s\n"
-    "      --since NS            from this time of CLOCK_MONOTONIC\n"
+    "      --since NS, --until NS\n"
+    "                            from this time of CLOCK_MONOTONIC, up to this one\n"
     "      --between A,B     from the mark A to the next mark B (evprof_mark), both with it\n"
     "      --span NAME       the span of that name\n"
     "      --number N        the Nth of several such stretches, in the order of their beginnings\n"
@@ -62,9 +63,16 @@ static bool take_since(void *owner, size_t which, const char *text)
 	return cli_number("cut", "--since", text, 1, &((struct request *)owner)->cut.since_ns);
 }
 
+static bool take_until(void *owner, size_t which, const char *text)
+{
+	(void)which;
+	return cli_number("cut", "--until", text, 1, &((struct request *)owner)->cut.until_ns);
+}
+
 static const struct verb_option options_known[] = {
     {"in-place", 0, no_argument, NULL, offsetof(struct request, in_place)},
     {"since", 0, required_argument, take_since, 0},
+    {"until", 0, required_argument, take_until, 0},
     {"output", 'o', required_argument, NULL, offsetof(struct request, to)},
     {"between", 0, required_argument, take_between, 0},
     {"span", 0, required_argument, NULL, offsetof(struct request, cut.span)},

@@ -14,7 +14,9 @@ static bool fits_together(const struct cut_request *request)
 {
 	bool times = request->filter->from_given || request->filter->to_given;
 
-	return times + (request->since_ns != 0) + (request->mark_begin != NULL) + (request->span != NULL) <= 1;
+	return times + (request->since_ns || request->until_ns) + (request->mark_begin != NULL) +
+		   (request->span != NULL) <=
+	       1;
 }
 
 static int find_all(const struct cut_request *request, struct trace *trace, struct cut_list *list)
@@ -29,6 +31,8 @@ static int find_all(const struct cut_request *request, struct trace *trace, stru
 	list->at[list->count] = (struct cut_found){.stretch = cut_of_times(trace, request->filter)};
 	if (request->since_ns)
 		list->at[list->count].stretch.from.ns = request->since_ns;
+	if (request->until_ns)
+		list->at[list->count].stretch.to.ns = request->until_ns;
 	list->count++;
 	return 0;
 }

@@ -14,7 +14,7 @@ struct cut_request {
 	const struct filter *filter;	   /* times, processes and threads */
 	const char *mark_begin, *mark_end; /* NULL: none */
 	const char *span;		   /* NULL: none */
-	int64_t since_ns;		   /* of CLOCK_MONOTONIC; 0: none */
+	int64_t since_ns, until_ns;	   /* of CLOCK_MONOTONIC; 0: none */
 	int64_t number;			   /* of the stretch, from 1; 0: there is one, or each is cut */
 	bool each;
 };
