@@ -299,6 +299,19 @@ static void expect_cut(const struct outcome *outcome, unsigned number)
 	expect(less, less->status == 1, "%s calls leaf() more than %u times", name, number);
 }
 
+/* The table has the calls of the crashed worker, too: 1 + 2 + ... + 7. A line names each trace. */
+static void expect_whole_table(const struct outcome *outcome)
+{
+	const char *row = strstr(outcome->out, "(leaf)\n"), *first = strstr(outcome->out, "\ntrace: ");
+	unsigned calls = 0;
+
+	expect(outcome, row != NULL, "a row of leaf()");
+	while (row > outcome->out && row[-1] != '\n')
+		row--;
+	expect(outcome, sscanf(row, "%*f %*f %u", &calls) == 1 && calls == 28, "%u calls of leaf(), not 28", calls);
+	expect(outcome, first && strstr(first + 1, "\ntrace: "), "two traces are named");
+}
+
 /* What docs/pytest.md promises: the trace of the crashed worker's run is there, and spans can be cut out of it. */
 SCENARIO_SOME(pytest, worker_killed, SUPPORTED)
 {
@@ -321,6 +334,7 @@ SCENARIO_SOME(pytest, worker_killed, SUPPORTED)
 			 .env = {"EVPROF_EVENTS=call"});
 	expect(outcome, outcome->status != 0 && strstr(outcome->out, "crashed"), "pytest-xdist sees the crash");
 	expect(outcome, outcome->traces == 2, "a trace of each worker: %zu", (size_t)outcome->traces);
+	expect_whole_table(outcome);
 	for (unsigned i = 0; i < TESTS_OF_CRASH; i++)
 		expect_cut(outcome, i);
 	list = run(.how = JOB_BARE, .args = {"sh", "-c", text("ls %s", path_in(outcome, "traces"))});

@@ -667,6 +667,50 @@ Test(reader, merge_is_in_order_of_time)
 	fixture_free(fixture);
 }
 
+/* Follows a file that grows by `step` bytes each time. Returns the number of events that came. */
+static uint64_t follow(const struct fixture *fixture, size_t step)
+{
+	char path[] = "/tmp/evprof-follow-XXXXXX", error[256];
+	size_t done = sizeof(struct trace_header);
+	struct trace *trace = NULL;
+	uint64_t events = 0;
+	int fd = mkstemp(path);
+
+	cr_assert(fd >= 0 && write(fd, fixture->bytes, done) == (ssize_t)done);
+	cr_assert(trace_open(&trace, path, error, sizeof(error)) == 0, "%s", error);
+	while (done < fixture->size) {
+		size_t next = step < fixture->size - done ? step : fixture->size - done;
+
+		cr_assert(write(fd, fixture->bytes + done, next) == (ssize_t)next);
+		done += next;
+		cr_assert(trace_follow(trace) == 0);
+		events += read_all(trace);
+	}
+	cr_expect(trace->process_count == 2 && trace->processes[1]->pid == 11 && trace->thread_count == 4);
+	cr_expect(trace->threads[3]->tid == 111 && trace->processes[1]->thread_count == 2);
+	cr_expect(trace->processes[0]->codes.count == 2 && trace->damage.holes == 0 && trace->damage.chunks == 0);
+	cr_assert(trace_follow(trace) == 0 && read_all(trace) == 0, "nothing comes twice");
+	trace_close(trace);
+	close(fd);
+	unlink(path);
+	return events;
+}
+
+Test(reader, followed, .timeout = 60)
+{
+	static const size_t steps[] = {1, 7, 64, 777, 1 << 20};
+
+	for (int plain = 0; plain < 2; plain++) {
+		for (int whole = 0; whole < 2; whole++) {
+			struct fixture *fixture = sample(plain, whole);
+
+			for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
+				cr_expect_eq(follow(fixture, steps[i]), 36, "steps of %zu bytes", steps[i]);
+			fixture_free(fixture);
+		}
+	}
+}
+
 Test(reader, files)
 {
 	struct fixture *fixture = sample(false, true);

@@ -81,12 +81,15 @@ static int add_asked(const char *verb, const char *name, struct control_collecto
 	struct ucred who;
 
 	if (fd < 0) {
-		output_message("evprof %s: no collector answers at %s: %s", verb, name, strerror(-fd));
+		if (verb)
+			output_message("evprof %s: no collector answers at %s: %s", verb, name, strerror(-fd));
 		return -1;
 	}
 	if (!is_meant(fd, name, true, &who)) {
-		output_message("evprof %s: user %u listens at %s, neither root nor this user: nothing is sent there",
-			       verb, (unsigned)who.uid, name);
+		if (verb)
+			output_message(
+			    "evprof %s: user %u listens at %s, neither root nor this user: nothing is sent there", verb,
+			    (unsigned)who.uid, name);
 		close(fd);
 		return -1;
 	}
@@ -163,7 +166,8 @@ int control_collectors_find(const char *verb, const char *socket, struct control
 		qsort(collectors->at, collectors->count, sizeof(collectors->at[0]), compare_names);
 		return 0;
 	}
-	print_none(verb);
+	if (verb)
+		print_none(verb);
 	return -1;
 }
 

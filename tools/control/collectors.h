@@ -21,8 +21,8 @@ struct control_collectors {
 
 /*
  * Connects to the collector at that socket; NULL: to that of EVPROF_SOCKET; without either to all of the user's.
- * Returns 0, or -1 after one line on stderr: none can be asked. The caller calls control_collectors_done() in both
- * cases.
+ * Returns 0, or -1 after one line on stderr, which names the verb: none can be asked. Without a verb (NULL) nothing is
+ * printed. The caller calls control_collectors_done() in both cases.
  */
 int control_collectors_find(const char *verb, const char *socket, struct control_collectors *collectors);
 

@@ -21,6 +21,18 @@ int replay_init(struct replay *replay, const struct trace_process *process)
 	return replay->open ? 0 : -ENOMEM;
 }
 
+int replay_add_keys(struct replay *replay, const struct trace_process *process)
+{
+	uint32_t keys = replay_keys_of(process);
+
+	if (keys > replay->keys &&
+	    grow_zeroed(&replay->open, &replay->keys, keys + keys / 2, sizeof(*replay->open)) < 0)
+		return -ENOMEM;
+	replay->codes = process->codes.count;
+	replay->functions = process->functions.count;
+	return 0;
+}
+
 /* A saved stack, innermost frame last. */
 struct replay_stack {
 	uint32_t depth;

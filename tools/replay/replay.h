@@ -127,6 +127,8 @@ static inline uint32_t replay_keys_of(const struct trace_process *process)
 
 /* For the threads of one process. Returns 0 or -ENOMEM. */
 int replay_init(struct replay *replay, const struct trace_process *process);
+/* Makes room for functions that a followed trace has defined since (trace_follow()). Returns 0 or -ENOMEM. */
+int replay_add_keys(struct replay *replay, const struct trace_process *process);
 void replay_done(struct replay *replay);
 /* Before the first event of a thread. */
 void replay_begin_thread(struct replay *replay);

@@ -51,7 +51,7 @@ for candidate in apt-get dnf pacman zypper apk; do
 done
 # The embedders that the tests start are taken where the distribution's own uwsgi loads Python as a plugin; allocators
 # are preloaded into programs by their names.
-[ "$manager" = apt-get ] && items_test="$items_test gdb uwsgi libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2"
+[ "$manager" = apt-get ] && items_test="$items_test gdb tmux uwsgi libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2"
 items_all="$items_test sanitizers pandas chromium npm spin blender mandoc zsh fish"
 # The packages of make deb and make rpm are built, and tried in a bare root; make musl.
 [ "$manager" = apt-get ] && items_all="$items_all dh dh_python3 lintian rpmbuild mmdebstrap musl-gcc"

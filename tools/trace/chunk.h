@@ -91,6 +91,8 @@ int trace_payload_at(const struct trace *trace, uint64_t offset, struct trace_pa
 
 /* Fills trace->places. Returns 0, -ENOMEM, or -EBADMSG. */
 int trace_find_places(struct trace *trace);
+/* Fills it with the chunks that a trace without an end has got since. Returns as above. */
+int trace_find_more_places(struct trace *trace);
 /*
  * Finds the next valid chunk at offset or later, at any byte, because a damaged file may have lost some. Returns its
  * offset, or end.

@@ -89,17 +89,17 @@ static bool skip_zeros(const struct trace *trace, uint64_t *offset, uint64_t end
 }
 
 /*
- * Finds the chunks without an index. If no chunk follows the last one, the search begins after its header, not after
- * its payload: bytes of the payload may be missing.
+ * Finds the chunks from offset on without an index. If no chunk follows the last one, the search begins after its
+ * header, not after its payload: bytes of the payload may be missing.
  */
-static int scan(struct trace *trace)
+static int scan(struct trace *trace, uint64_t offset)
 {
 	uint64_t end = trace->size_bytes - (trace->damage.bad_end ? 0 : sizeof(struct trace_end));
-	uint64_t offset = trace->header.header_bytes;
 	uint64_t search = offset;
 	struct trace_chunk chunk;
 
 	trace->place_count = 0;
+	trace->scanned_bytes = offset;
 	while (offset < end) {
 		uint64_t next;
 		int error;
@@ -123,6 +123,7 @@ static int scan(struct trace *trace)
 		if (error)
 			return error;
 		offset = next;
+		trace->scanned_bytes = next;
 	}
 	return 0;
 }
@@ -234,5 +235,11 @@ int trace_find_places(struct trace *trace)
 			return error;
 		trace->damage.bad_index = true;
 	}
-	return scan(trace);
+	return scan(trace, trace->header.header_bytes);
+}
+
+int trace_find_more_places(struct trace *trace)
+{
+	trace->damage.cut_bytes = 0; /* it may have been completed since */
+	return scan(trace, trace->scanned_bytes);
 }

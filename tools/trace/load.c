@@ -151,6 +151,9 @@ static int group_places(struct trace *trace)
 
 static int list_threads(struct trace *trace)
 {
+	for (uint32_t i = 0; i < trace->process_count; i++)
+		if (trace->processes[i])
+			trace->processes[i]->thread_count = 0;
 	for (uint32_t i = 0; i < trace->thread_count; i++) {
 		struct trace_process *process;
 
@@ -205,23 +208,52 @@ static void find_span(struct trace *trace)
 	trace_payload_done(&payload);
 }
 
-int trace_load(struct trace *trace)
+static int load_all(struct trace *trace)
 {
-	int error;
+	int error = load_places(trace);
 
-	trace_name_kinds(trace);
-	error = load_places(trace);
 	if (!error)
 		error = trace_finish_definitions(trace);
 	trace_set_lines(trace);
 	if (!error)
 		error = group_places(trace);
-	if (!error)
-		error = list_threads(trace);
+	return error ? error : list_threads(trace);
+}
+
+int trace_load(struct trace *trace)
+{
+	int error;
+
+	trace_name_kinds(trace);
+	error = load_all(trace);
 	if (error)
 		return error;
 	find_span(trace);
 	return trace_own_events_find(trace);
+}
+
+static void forget_thread(struct trace_thread *thread)
+{
+	thread->places = NULL;
+	thread->place_count = 0;
+	if (thread->own)
+		forget_thread(thread->own);
+}
+
+static void forget_places(struct trace *trace)
+{
+	for (uint32_t i = 0; i < trace->thread_count; i++) {
+		if (trace->threads[i])
+			forget_thread(trace->threads[i]);
+	}
+	free(trace->event_places);
+	trace->event_places = NULL;
+}
+
+int trace_load_more(struct trace *trace)
+{
+	forget_places(trace);
+	return load_all(trace);
 }
 
 static void process_free(struct trace_process *process)

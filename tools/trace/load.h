@@ -17,6 +17,8 @@
  * Returns 0, -ENOMEM or -EBADMSG.
  */
 int trace_load(struct trace *trace);
+/* The same for the places of trace_find_more_places(): then threads have only the new EVENTS chunks. */
+int trace_load_more(struct trace *trace);
 void trace_unload(struct trace *trace);
 
 /* --- between load.c and load_*.c. All return 0, -ENOMEM, or -EBADMSG for damage --- */

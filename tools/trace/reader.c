@@ -273,6 +273,21 @@ int trace_open_memory(struct trace **result, const void *bytes, size_t size, con
 	return trace_begin(result, trace, 0, error, error_bytes);
 }
 
+int trace_follow(struct trace *trace)
+{
+	struct stat status;
+	int error;
+
+	trace->no_ahead = true; /* it would read places that are forgotten below */
+	if (trace->fd >= 0 && fstat(trace->fd, &status) == 0 && (uint64_t)status.st_size > trace->size_bytes)
+		trace->size_bytes = (uint64_t)status.st_size;
+	trace->place_count = 0;
+	error = trace->complete ? 0 : trace_find_more_places(trace);
+	if (!error)
+		error = trace_load_more(trace);
+	return error == -ENOMEM ? error : 0;
+}
+
 bool trace_is_at(const struct trace *trace, const char *path)
 {
 	struct stat own, there;

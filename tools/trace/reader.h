@@ -29,6 +29,12 @@ int trace_open(struct trace **trace, const char *path, char *error, size_t error
 /* The same for bytes in memory, which must stay valid until trace_close(). name is for messages. */
 int trace_open_memory(struct trace **trace, const void *bytes, size_t size, const char *name, char *error,
 		      size_t error_bytes);
+/*
+ * Reads what a file that grows has got since it was opened, or since the last call. From then on each thread has only
+ * the new chunks of events, so that a trace can be followed for weeks: streams over them begin at the first. To be
+ * called between streams. start_ns and end_ns stay. Returns 0 or -ENOMEM; damage is counted.
+ */
+int trace_follow(struct trace *trace);
 void trace_close(struct trace *trace);
 
 /* Whether path is the trace's own file. */

@@ -143,6 +143,7 @@ struct trace {
 	int fd; /* -1: in memory */
 	const uint8_t *memory;
 	uint64_t size_bytes;
+	uint64_t scanned_bytes; /* without an index: where the last complete chunk ends */
 	struct trace_header header;
 	struct trace_end end; /* valid if complete */
 	bool complete;

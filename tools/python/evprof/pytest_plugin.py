@@ -117,6 +117,8 @@ class _Session:
         self._spans: List[Tuple[str, int]] = []  # node id and number of the span of each test
         self._pid = os.getpid()
         self._tests: Dict[str, Dict[str, float]] = {}
+        self.worker_traces: Dict[str, str] = {}  # of each worker that has reported a test, by its name
+        self.crashed: List[str] = []  # workers that ended without a word about their trace
 
     def begin(self, scratch: bool = False) -> bool:
         """Starts recording. scratch: into a file that goes with the process. False: it cannot be; problem says why."""
@@ -193,8 +195,18 @@ class _Session:
         else:
             self.add(path)
 
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item: Any) -> Generator[None, Any, None]:
+        """A worker says with each test where its trace is: if it crashes, it cannot say so at its end."""
+        outcome = yield
+        if self.worker and outcome.excinfo is None:
+            outcome.get_result().evprof_trace = _recorder().trace_path()
+
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Adds up the phases of a test; those of the workers come here, too."""
+        trace = getattr(report, "evprof_trace", None)
+        if trace and hasattr(report, "node"):
+            self.worker_traces[report.node.gateway.id] = trace
         phases = self._tests.setdefault(report.nodeid, {})
         phases[report.when] = phases.get(report.when, 0) + report.duration
 
@@ -211,6 +223,8 @@ class _Session:
             terminalreporter.write_line("trace: %s; show it with: evprof report %s" % (path, path))
         if self.cuts:
             terminalreporter.write_line("traces of %d tests: %s" % (self.cuts, self.folder))
+        for worker in self.crashed:
+            terminalreporter.write_line("the trace of %s, which crashed before its first test, is not in the tables" % worker)
         if self.no_cuts:
             terminalreporter.write_line("traces of tests are missing: %s" % self.no_cuts)
         if self.problem:
@@ -284,6 +298,10 @@ class _Controller:
             self._session.cuts += found["cuts"]
             self._session.no_cuts = self._session.no_cuts or found["no_cuts"]
             self._session.add(found["path"])
+        elif node.gateway.id in self._session.worker_traces:
+            self._session.add(self._session.worker_traces[node.gateway.id])
+        elif error:
+            self._session.crashed.append(node.gateway.id)
 
 
 class _Spans:

@@ -1,0 +1,200 @@
+/*
+ * top.c - evprof top: what the recorded processes of this host do now, refreshed.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/verbs.h"
+#include "control/collectors.h"
+#include "top/browse.h"
+#include "top/host.h"
+#include "top/screen.h"
+#include "top/view.h"
+#include "util/cli.h"
+#include "util/output.h"
+#include "util/terminal.h"
+
+static const char help_text[] =
+    "usage: evprof top [options] [PID|NAME|all]\n"
+    "\n"
+    "Shows what recorded processes do now: functions by time, calls and allocations, processes, threads, tasks. On a\n"
+    "terminal it fills the screen (with ncurses, where that is installed), else it prints lines. %own and %total are "
+    "of\n"
+    "the last interval, own and total since evprof top began. The processes do not stop, and pay nothing for it.\n"
+    "\n"
+    "      --interval S      seconds between two refreshes (default: 1)\n"
+    "  -n, --count N         end after N refreshes\n"
+    "      --sort ORDER      own, total, calls, allocations or bytes (default: own)\n"
+    "      --filter TEXT     only functions with this text in their name or file\n"
+    "      --rows N          lines: functions of a refresh (default: 20); 0: all\n"
+    "      --lines           print lines on a terminal, too\n"
+    "      --json            print one JSON object a refresh, in one line\n"
+    "      --socket SOCKET   ask the collector at this socket (default: EVPROF_SOCKET, or else all of the user's)\n"
+    "\n"
+    "Keys:\n";
+
+static const char help_end[] =
+    "\n"
+    "Exit status: 0; 2 if there is no collector or no such process, or the output cannot be written.\n";
+
+struct request {
+	const char *target;
+	const char *socket;
+	const char *interval, *count, *sort, *filter, *rows;
+	bool lines, json;
+	/* Of these. */
+	int interval_ms;
+	int64_t count_wanted; /* 0: no end */
+	int64_t row_count;
+	struct top_view view;
+};
+
+/* --- plain output --- */
+
+static int print_refresh(const struct request *request, const struct top_host *host)
+{
+	struct terminal terminal = terminal_find(STDOUT_FILENO);
+	unsigned columns = terminal.is ? terminal.columns : 160;
+	struct top_lines lines;
+	struct output output;
+	int error = output_open(&output, "-");
+
+	if (error)
+		return error;
+	if (request->json) {
+		error = top_json_put(&output, &request->view, host, (size_t)request->row_count);
+	} else {
+		error = top_lines_make(&lines, &request->view, host, columns, (size_t)request->row_count);
+		if (!error)
+			output_put(&output, lines.text.buffer, lines.text.used);
+		output_char(&output, '\n');
+		top_lines_done(&lines);
+	}
+	if (error) {
+		output_abandon(&output);
+		return error;
+	}
+	return output_close(&output);
+}
+
+static void wait_ms(int64_t ms)
+{
+	struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	while (nanosleep(&left, &left) < 0 && errno == EINTR)
+		;
+}
+
+/* Until no process is left. Returns 0 or -errno. */
+static int print_lines(const struct request *request, struct top_host *host)
+{
+	int error = 0;
+
+	for (int64_t i = 0; !error && (!request->count_wanted || i < request->count_wanted); i++) {
+		int found;
+
+		wait_ms(request->interval_ms);
+		found = top_host_refresh(host);
+		if (found == 0)
+			return 0;
+		error = found < 0 ? found : print_refresh(request, host);
+	}
+	return error;
+}
+
+/* --- all --- */
+
+static int show(struct request *request, struct top_host *host)
+{
+	bool on_screen = !request->lines && !request->json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+	int error;
+
+	if (!on_screen || !screen_open())
+		return print_lines(request, host);
+	error = browse(host, &request->view, request->interval_ms, request->count_wanted);
+	screen_close();
+	return error;
+}
+
+static int run_top(struct request *request)
+{
+	struct control_collectors collectors;
+	struct top_host host = {.socket = request->socket, .target = request->target, .focus = UINT32_MAX};
+	int found, error = 0, status = CLI_FAILED;
+
+	found = control_collectors_find("top", request->socket, &collectors);
+	control_collectors_done(&collectors);
+	if (found < 0)
+		return CLI_FAILED;
+	found = top_host_refresh(&host);
+	if (found == 0) {
+		output_message("evprof top: %s", host.problem);
+	} else {
+		error = found < 0 ? found : show(request, &host);
+		status = error ? CLI_FAILED : CLI_FINE;
+	}
+	if (error && error != -EPIPE)
+		output_message("evprof top: %s", strerror(-error));
+	top_host_done(&host);
+	return error == -EPIPE ? CLI_FINE : status;
+}
+
+static bool take_values(struct request *request)
+{
+	double seconds = 1;
+	char *end = NULL;
+
+	if (request->interval)
+		seconds = strtod(request->interval, &end);
+	if (end && (*end || end == request->interval || !isfinite(seconds) || seconds < 0.1 || seconds > 3600))
+		return cli_misused("top", "--interval is 0.1 to 3600 seconds, not %s", request->interval);
+	request->interval_ms = (int)(seconds * 1000);
+	request->row_count = 20;
+	if (request->count && !cli_number("top", "--count", request->count, 1, &request->count_wanted))
+		return false;
+	if (request->rows && !cli_number("top", "--rows", request->rows, 0, &request->row_count))
+		return false;
+	if (!request->row_count)
+		request->row_count = INT64_MAX;
+	request->view.filter = request->filter ? request->filter : "";
+	request->view.order = request->sort ? top_order_of(request->sort) : TOP_BY_OWN;
+	if (request->view.order == TOP_ORDERS)
+		return cli_misused("top", "--sort is own, total, calls, allocations or bytes, not %s", request->sort);
+	return true;
+}
+
+int cmd_top(int argc, char **argv)
+{
+	static const struct verb_option options_known[] = {
+	    {"interval", 0, required_argument, NULL, offsetof(struct request, interval)},
+	    {"count", 'n', required_argument, NULL, offsetof(struct request, count)},
+	    {"sort", 0, required_argument, NULL, offsetof(struct request, sort)},
+	    {"filter", 0, required_argument, NULL, offsetof(struct request, filter)},
+	    {"rows", 0, required_argument, NULL, offsetof(struct request, rows)},
+	    {"lines", 0, no_argument, NULL, offsetof(struct request, lines)},
+	    {"json", 0, no_argument, NULL, offsetof(struct request, json)},
+	    {"socket", 0, required_argument, NULL, offsetof(struct request, socket)},
+	    {"help", 'h', no_argument, NULL, 0},
+	    {0},
+	};
+	struct request request = {.target = "all"};
+	int status = verb_parse("top", "n:h", options_known, argc, argv, &request, NULL);
+
+	if (status == CLI_FINE)
+		printf("%s%s%s", help_text, browse_help, help_end);
+	if (status != VERB_PARSED)
+		return status;
+	if (optind + 1 < argc) {
+		cli_misused("top", "one process or program at a time");
+		return CLI_FAILED;
+	}
+	if (optind < argc)
+		request.target = argv[optind];
+	return take_values(&request) ? run_top(&request) : CLI_FAILED;
+}

@@ -1,0 +1,327 @@
+/*
+ * process.c - counts the calls of a followed process, stretch by stretch. See process.h.
+ */
+#include "top/process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/memory_estimate.h"
+#include "replay/initial_stack.h"
+#include "util/grow.h"
+
+/* --- counting --- */
+
+static bool is_focused(const struct top_process *top, uint32_t key)
+{
+	return top->focus && key < top->focus_count && top->focus[key];
+}
+
+static void count_edge(struct top_process *top, uint32_t key, bool is_callee, const struct top_count *count)
+{
+	uint64_t number = u64_map_number(&top->edge_numbers, 2 * (uint64_t)key + is_callee + 1, &top->edges,
+					 &top->edge_count, &top->edges_allocated, sizeof(*top->edges));
+	struct top_edge *edge;
+
+	if (!number) {
+		top->out_of_memory = true;
+		return;
+	}
+	edge = &top->edges[number - 1];
+	edge->key = key;
+	edge->is_callee = is_callee;
+	edge->count.calls += count->calls;
+	edge->count.own += count->own;
+	edge->count.total += count->total;
+}
+
+/* Counts the time of a frame until now; what its callees had is in frame->inner. below: its caller, NULL: none. */
+static void count_time(struct top_process *top, struct replay *replay, struct replay_frame *frame,
+		       struct replay_frame *below, bool outermost)
+{
+	uint64_t total = replay->now > frame->start ? replay->now - frame->start : 0;
+	struct top_count count = {.own = total > frame->inner ? total - frame->inner : 0,
+				  .total = outermost ? total : 0};
+
+	top->counts[frame->key].own += count.own;
+	top->counts[frame->key].total += count.total;
+	top->current->count.own += count.own;
+	if (!below)
+		return;
+	below->inner += total;
+	if (is_focused(top, below->key))
+		count_edge(top, frame->key, true, &count);
+	if (is_focused(top, frame->key))
+		count_edge(top, below->key, false, &count);
+}
+
+static void count_push(void *owner, struct replay *replay, struct replay_frame *frame)
+{
+	static const struct top_count one = {.calls = 1};
+	struct top_process *top = owner;
+
+	if (frame->kind == WIRE_FRAME)
+		return;
+	top->counts[frame->key].calls++;
+	top->current->count.calls++;
+	if (replay->depth < 2)
+		return;
+	if (is_focused(top, frame[-1].key))
+		count_edge(top, frame->key, true, &one);
+	if (is_focused(top, frame->key))
+		count_edge(top, frame[-1].key, false, &one);
+}
+
+static void count_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
+{
+	(void)how;
+	count_time(owner, replay, frame, replay->depth ? frame - 1 : NULL, replay->open[frame->key] == 0);
+}
+
+static void count_allocation(struct top_process *top, const struct replay *replay, uint32_t head, const uint64_t *extra)
+{
+	uint64_t size = wire_memory_size(head, extra[0]), units, bytes;
+
+	if (wire_head_kind(head) == WIRE_FREE || !wire_memory_address(extra[0]))
+		return;
+	units = estimate_blocks(top->interval, size);
+	bytes = estimate_bytes(top->interval, size);
+	top->current->count.allocations += units;
+	top->current->count.bytes += bytes;
+	if (!replay->depth)
+		return;
+	top->counts[replay->frames[replay->depth - 1].key].allocations += units;
+	top->counts[replay->frames[replay->depth - 1].key].bytes += bytes;
+}
+
+static int count_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
+{
+	struct top_process *top = owner;
+	unsigned kind = wire_head_kind(head);
+
+	if (wire_is_memory(kind))
+		count_allocation(top, replay, head, extra);
+	else if (kind == WIRE_GAP)
+		top->lost += *extra;
+	else if (kind == WIRE_TASK && !u64_map_make(&top->task_addresses, wire_task_address(*extra) + 1))
+		top->out_of_memory = true;
+	else if (kind == WIRE_THREAD_END)
+		top->current->ended = true;
+	return 0;
+}
+
+static const struct replay_sink count_sink = {count_push, count_pop, count_other};
+static const struct replay_sink quiet = {0};
+
+/* Counts what goes on at the end of the stretch, and begins the next one there. */
+static void count_open(struct top_process *top, struct replay *replay, uint64_t until)
+{
+	uint64_t now = replay->now;
+	uint32_t depth = replay->depth;
+
+	replay->now = until > now ? until : now;
+	for (uint32_t i = depth; i-- > 0;) {
+		struct replay_frame *frame = &replay->frames[i];
+
+		count_time(top, replay, frame, i ? frame - 1 : NULL, --replay->open[frame->key] == 0);
+		frame->start = replay->now;
+		frame->inner = 0;
+	}
+	for (uint32_t i = 0; i < depth; i++)
+		replay->open[replay->frames[i].key]++;
+	replay->now = now;
+}
+
+/* --- threads --- */
+
+/* The stack at that time, whose frames begin there. */
+static int begin_inside(struct top_process *top, struct top_thread *thread, uint64_t from)
+{
+	uint64_t look_back = INITIAL_STACK_LOOK_BACK_EVENTS;
+	struct initial_stack initial = {.trace = top->trace,
+					.thread = thread->thread,
+					.replay = &thread->replay,
+					.from = from,
+					.to = UINT64_MAX,
+					.look_back = &look_back};
+
+	return initial_stack_push(&initial, from, &quiet, NULL);
+}
+
+static int add_thread(struct top_process *top, const struct trace_thread *thread, uint64_t from)
+{
+	struct top_thread *added;
+	int error;
+
+	if (grow_by_one(&top->threads, &top->threads_allocated, top->thread_count, sizeof(*top->threads)))
+		return -ENOMEM;
+	added = calloc(1, sizeof(*added));
+	if (!added)
+		return -ENOMEM;
+	added->thread = thread;
+	added->since = from;
+	added->top = TOP_NO_KEY;
+	error = replay_init(&added->replay, top->process);
+	if (error) {
+		free(added);
+		return error;
+	}
+	top->threads[top->thread_count++] = added;
+	replay_begin_thread(&added->replay);
+	if (from)
+		error = begin_inside(top, added, from);
+	trace_stream_open(&added->stream, top->trace, thread);
+	if (!error && from)
+		trace_stream_skip(&added->stream, trace_stream_place(thread, from));
+	return error;
+}
+
+/* A thread that is sampled has a stream of its own for marks and the like; its META names the other one. */
+static bool is_shown(const struct top_process *top, const struct trace_thread *thread)
+{
+	return thread->known && (thread->sampled || !trace_process_sample_rate(top->process));
+}
+
+static int find_threads(struct top_process *top, uint64_t from)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < top->process->thread_count && !error; i++) {
+		const struct trace_thread *thread = top->trace->threads[top->process->threads[i]];
+		uint64_t *known =
+		    is_shown(top, thread) ? u64_map_make(&top->known, thread->number + UINT64_C(1)) : NULL;
+
+		if (!known || *known)
+			continue;
+		*known = 1;
+		error = add_thread(top, thread, from);
+	}
+	return error;
+}
+
+static void free_thread(struct top_thread *thread)
+{
+	trace_stream_close(&thread->stream);
+	replay_done(&thread->replay);
+	free(thread);
+}
+
+static void forget_ended(struct top_process *top)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < top->thread_count; i++) {
+		if (top->threads[i]->ended)
+			free_thread(top->threads[i]);
+		else
+			top->threads[kept++] = top->threads[i];
+	}
+	top->thread_count = kept;
+}
+
+/* --- a stretch --- */
+
+/* Functions that were defined since have keys, too. */
+static int grow_keys(struct top_process *top)
+{
+	uint32_t keys = replay_keys_of(top->process);
+	int error = keys > top->keys ? grow_zeroed(&top->counts, &top->keys, keys + keys / 2, sizeof(*top->counts)) : 0;
+
+	for (size_t i = 0; i < top->thread_count && !error; i++)
+		error = replay_add_keys(&top->threads[i]->replay, top->process);
+	return error;
+}
+
+static void begin_stretch(struct top_process *top)
+{
+	memset(top->counts, 0, top->keys * sizeof(*top->counts));
+	top->sum = (struct top_count){0};
+	top->events = top->lost = 0;
+	u64_map_done(&top->task_addresses);
+	u64_map_done(&top->edge_numbers);
+	top->edge_count = 0;
+	for (size_t i = 0; i < top->thread_count; i++)
+		top->threads[i]->count = (struct top_count){0};
+}
+
+static void count_chunk(struct top_process *top, struct top_thread *thread, const struct trace_events *events)
+{
+	struct replay *replay = &thread->replay;
+	struct replay_cursor cursor;
+
+	if (thread->since && events->hole && events->first_ticks < thread->since)
+		return; /* damage before the first stretch */
+	cursor = replay_begin_chunk(replay, events, &count_sink, top);
+	/* The stack at `since` is known already. */
+	while (cursor.at < events->count && replay_cursor_time(&cursor, replay->now) < thread->since)
+		replay_skip(replay, &cursor);
+	for (uint32_t i = cursor.at; i < events->count; i++)
+		top->events += !wire_is_bookkeeping(wire_head_kind(events->heads[i]));
+	replay_run(replay, &cursor, UINT64_MAX, &count_sink, top);
+}
+
+static void count_thread(struct top_process *top, struct top_thread *thread, uint64_t until)
+{
+	struct trace_events events;
+
+	top->current = thread;
+	while (trace_stream_next(&thread->stream, &events))
+		count_chunk(top, thread, &events);
+	thread->stream.next = 0; /* the next places are new ones */
+	thread->since = 0;
+	if (!thread->ended)
+		count_open(top, &thread->replay, until);
+	thread->top = thread->replay.depth ? thread->replay.frames[thread->replay.depth - 1].key : TOP_NO_KEY;
+	top->out_of_memory |= thread->replay.out_of_memory;
+}
+
+static void add_up(struct top_process *top, const struct top_thread *thread)
+{
+	top->sum.calls += thread->count.calls;
+	top->sum.own += thread->count.own;
+	top->sum.total += thread->count.own;
+	top->sum.allocations += thread->count.allocations;
+	top->sum.bytes += thread->count.bytes;
+}
+
+int top_process_begin(struct top_process *top, struct trace *trace, const struct trace_process *process, uint64_t from)
+{
+	int error;
+
+	*top = (struct top_process){.trace = trace, .process = process};
+	top->interval = trace_process_memory_interval(process);
+	error = grow_keys(top);
+	return error ? error : find_threads(top, from);
+}
+
+int top_process_next(struct top_process *top, uint64_t until)
+{
+	int error;
+
+	forget_ended(top);
+	error = find_threads(top, 0);
+	if (!error)
+		error = grow_keys(top);
+	if (error)
+		return error;
+	begin_stretch(top);
+	for (size_t i = 0; i < top->thread_count; i++) {
+		count_thread(top, top->threads[i], until);
+		add_up(top, top->threads[i]);
+	}
+	top->tasks = (uint32_t)top->task_addresses.count;
+	return top->out_of_memory ? -ENOMEM : 0;
+}
+
+void top_process_done(struct top_process *top)
+{
+	for (size_t i = 0; i < top->thread_count; i++)
+		free_thread(top->threads[i]);
+	free(top->threads);
+	free(top->counts);
+	free(top->edges);
+	u64_map_done(&top->known);
+	u64_map_done(&top->edge_numbers);
+	u64_map_done(&top->task_addresses);
+}
