@@ -131,6 +131,38 @@ SCENARIO(top, shows_other_recordings, SCENARIO_ONCE)
 	}
 }
 
+/* A trace that keeps its last second does so while somebody watches. */
+SCENARIO(top, lets_go_of_what_leaves_a_trace, SCENARIO_ONCE)
+{
+	const char *directory, *trace, *duration;
+	struct background *program, *top;
+	struct outcome *info;
+	char *input;
+	int fd;
+
+	(void)python;
+	apart();
+	directory = run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory;
+	input = text("%s/input", directory), trace = text("%s/kept.evp", directory);
+	fd = make_pipe(input);
+	program = background_start(
+	    &(struct job){.python = python_any(),
+			  .args = {"@top_busy.py", input},
+			  .directory = directory,
+			  .env = {"EVPROF_KEEP=1s", text("EVPROF_OUTPUT=%s", trace), "EVPROF_EVENTS=call"}});
+	sleep(1);
+	top = background_start(
+	    &(struct job){.how = JOB_BARE, .args = {"%B/evprof", "top", "--lines", "--interval", "0.2"}});
+	await_refreshes(top, 20);
+	sleep(5);
+	cr_assert(write(fd, ".", 1) == 1);
+	cr_expect_eq(background_wait(program), 0, "%s", file_read(program->log, NULL));
+	cr_expect_eq(background_wait(top), 0, "%s", file_read(top->log, NULL));
+	info = run(.how = JOB_BARE, .args = {"%B/evprof", "info", trace});
+	duration = strstr(info->out, "\nduration  ");
+	expect(info, duration && atof(duration + 11) >= 0.98 && atof(duration + 11) < 3.5, "the last second of seven");
+}
+
 SCENARIO(top, keys, SCENARIO_ONCE)
 {
 	const char *directory;

@@ -14,7 +14,8 @@
 #include "util/grow.h"
 
 #define ANSWER_MS 5000
-#define HOLD_MS 3000 /* as long as reading may take */
+/* What is read is the newest second, which no trace drops: one that keeps its last stretch must not grow while watched. */
+#define HOLD_MS 1
 
 /* A process of a followed trace. */
 struct followed {

@@ -1,7 +1,7 @@
 /*
  * host.h - what the recorded processes of this host did in the last stretch, refreshed: the data of evprof top.
  *
- * Each refresh asks the collectors for a snapshot, which makes them write what they have and keep it for a moment
+ * Each refresh asks the collectors for a snapshot, which makes them write what they have
  * (evprof/control.h), follows the traces that they name (trace_follow()), and counts them here. So the collectors do
  * nothing for each event that they would not do anyway.
  */
