@@ -14,7 +14,7 @@
 #include "util/grow.h"
 
 #define ANSWER_MS 5000
-/* What is read is the newest second, which no trace drops: one that keeps its last stretch must not grow while watched. */
+/* What is read is the newest second, which no trace drops. One that keeps its last stretch must not grow meanwhile. */
 #define HOLD_MS 1
 
 /* A process of a followed trace. */
