@@ -59,7 +59,7 @@ NOT_RUN = {
         "wants the daemon of this system; the next example has one of its own",
 }
 
-NUMBER = r"(?:(?<!\S)[+-])?\d[\d.,:/%x]*(?:\s?(?:[numkKMGT]?i?[sB]|%|bytes)\b)?"
+NUMBER = r"(?:(?<!\S)[+-])?\d[\d.,:/%x]*(?:\s?(?:[numkKMGT]?i?[sB]|[kMGT]|%|bytes)\b)?"
 TOKEN = re.compile(r"(?P<white>\s+)|(?P<number>%s)|(?P<bar>[#=█▏▎▍▌▋▊▉-]{2,})" % NUMBER)
 
 

@@ -220,6 +220,9 @@ SCENARIO(calibrate, agrees_with_a_stopwatch_where_memory_is_recorded, SUPPORTED)
 	expect_agreement(python, "EVPROF_EVENTS=call,c_call,mem");
 }
 
+/* Passes of the measurement that differ by more than this say nothing of differences as small as a call of a class. */
+#define UNSTEADY 0.15
+
 /* The first of the numbers after a word of the costs; -1: the word is not there. */
 static double cost_of(const struct outcome *outcome, const char *word)
 {
@@ -238,7 +241,10 @@ SCENARIO(calibrate, knows_what_far_events_cost, SUPPORTED)
 	    run(.python = python, .args = {"-c", "pass"}, .env = {"EVPROF_CALIBRATE=1", "EVPROF_LOG=debug"});
 	double small = python->minor < 12 ? -1 : python->minor < 15 ? 256 : 1024;
 
-	expect(outcome, cost_of(outcome, " call ") > 0 && cost_of(outcome, " spread ") >= 0, "costs");
+	expect(outcome, cost_of(outcome, " spread ") >= 0, "the measurement says how well its passes agree");
+	if (cost_of(outcome, " spread ") > UNSTEADY)
+		cr_skip_test("the machine's own speed changed while the costs were measured");
+	expect(outcome, cost_of(outcome, " call ") > 0, "costs");
 	expect(outcome, cost_of(outcome, " far ") == small, "%f bytes are near, not %f", small,
 	       cost_of(outcome, " far "));
 	expect(outcome, python->minor == 10 ? cost_of(outcome, " walk ") > 0 : cost_of(outcome, " walk ") == -1,
