@@ -13,12 +13,13 @@
 #include "cmd/verbs.h"
 #include "control/collectors.h"
 #include "top/browse.h"
-#include "top/host.h"
+#include "watch/host.h"
 #include "top/screen.h"
 #include "top/view.h"
 #include "util/cli.h"
 #include "util/output.h"
 #include "util/terminal.h"
+#include "watch/json.h"
 
 static const char help_text[] =
     "usage: evprof top [options] [PID|NAME|all]\n"
@@ -57,7 +58,7 @@ struct request {
 
 /* --- plain output --- */
 
-static int print_refresh(const struct request *request, const struct top_host *host)
+static int print_refresh(const struct request *request, const struct watch_host *host)
 {
 	struct terminal terminal = terminal_find(STDOUT_FILENO);
 	unsigned columns = terminal.is ? terminal.columns : 160;
@@ -68,7 +69,7 @@ static int print_refresh(const struct request *request, const struct top_host *h
 	if (error)
 		return error;
 	if (request->json) {
-		error = top_json_put(&output, &request->view, host, (size_t)request->row_count);
+		error = watch_json_put(&output, &request->view.rows, host, (size_t)request->row_count);
 	} else {
 		error = top_lines_make(&lines, &request->view, host, columns, (size_t)request->row_count);
 		if (!error)
@@ -92,7 +93,7 @@ static void wait_ms(int64_t ms)
 }
 
 /* Until no process is left. Returns 0 or -errno. */
-static int print_lines(const struct request *request, struct top_host *host)
+static int print_lines(const struct request *request, struct watch_host *host)
 {
 	int error = 0;
 
@@ -100,7 +101,7 @@ static int print_lines(const struct request *request, struct top_host *host)
 		int found;
 
 		wait_ms(request->interval_ms);
-		found = top_host_refresh(host);
+		found = watch_host_refresh(host);
 		if (found == 0)
 			return 0;
 		error = found < 0 ? found : print_refresh(request, host);
@@ -110,7 +111,7 @@ static int print_lines(const struct request *request, struct top_host *host)
 
 /* --- all --- */
 
-static int show(struct request *request, struct top_host *host)
+static int show(struct request *request, struct watch_host *host)
 {
 	bool on_screen = !request->lines && !request->json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 	int error;
@@ -125,14 +126,14 @@ static int show(struct request *request, struct top_host *host)
 static int run_top(struct request *request)
 {
 	struct control_collectors collectors;
-	struct top_host host = {.socket = request->socket, .target = request->target, .focus = UINT32_MAX};
+	struct watch_host host = {.socket = request->socket, .target = request->target, .focus = UINT32_MAX};
 	int found, error = 0, status = CLI_FAILED;
 
 	found = control_collectors_find("top", request->socket, &collectors);
 	control_collectors_done(&collectors);
 	if (found < 0)
 		return CLI_FAILED;
-	found = top_host_refresh(&host);
+	found = watch_host_refresh(&host);
 	if (found == 0) {
 		output_message("evprof top: %s", host.problem);
 	} else {
@@ -141,7 +142,7 @@ static int run_top(struct request *request)
 	}
 	if (error && error != -EPIPE)
 		output_message("evprof top: %s", strerror(-error));
-	top_host_done(&host);
+	watch_host_done(&host);
 	return error == -EPIPE ? CLI_FINE : status;
 }
 
@@ -162,9 +163,9 @@ static bool take_values(struct request *request)
 		return false;
 	if (!request->row_count)
 		request->row_count = INT64_MAX;
-	request->view.filter = request->filter ? request->filter : "";
-	request->view.order = request->sort ? top_order_of(request->sort) : TOP_BY_OWN;
-	if (request->view.order == TOP_ORDERS)
+	request->view.rows.filter = request->filter ? request->filter : "";
+	request->view.rows.order = request->sort ? watch_order_of(request->sort) : WATCH_BY_OWN;
+	if (request->view.rows.order == WATCH_ORDERS)
 		return cli_misused("top", "--sort is own, total, calls, allocations or bytes, not %s", request->sort);
 	return true;
 }

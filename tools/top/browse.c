@@ -24,7 +24,7 @@ const char browse_help[] = "  up, down, page up, page down, home, end   select a
 			   "  q        leave\n";
 
 struct browser {
-	struct top_host *host;
+	struct watch_host *host;
 	struct top_view *view;
 	struct top_lines lines;
 	char filter[FILTER_BYTES];
@@ -76,7 +76,7 @@ static void draw_bottom(const struct browser *browser, unsigned row)
 		length = snprintf(text, sizeof(text), "filter: %s_", browser->filter);
 	else
 		length = snprintf(text, sizeof(text), "%ssorted by %s%s%s; ? shows the keys",
-				  browser->is_paused ? "stopped; " : "", top_order_name(browser->view->order),
+				  browser->is_paused ? "stopped; " : "", watch_order_name(browser->view->rows.order),
 				  browser->filter[0] ? ", filter: " : "", browser->filter);
 	screen_put(row, text, (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1, SCREEN_BOLD);
 }
@@ -232,7 +232,7 @@ static void take_letter(struct browser *browser, int key)
 	int order = place_of("otcab", key), page = place_of("fph", key);
 
 	if (order >= 0)
-		browser->view->order = (enum top_order)order;
+		browser->view->rows.order = (enum watch_order)order;
 	else if (page >= 0)
 		go_to_page(browser, (enum top_page)page);
 	else if (key == 'q' || key == SCREEN_CLOSED)
@@ -289,21 +289,21 @@ static int follow_keys(struct browser *browser, int64_t until_ms)
 	return error;
 }
 
-int browse(struct top_host *host, struct top_view *view, int interval_ms, int64_t count)
+int browse(struct watch_host *host, struct top_view *view, int interval_ms, int64_t count)
 {
 	struct browser browser = {.host = host, .view = view, .selected = TOP_NO_ROW};
 	int error = 0;
 
-	snprintf(browser.filter, sizeof(browser.filter), "%s", view->filter);
-	view->filter = browser.filter;
+	snprintf(browser.filter, sizeof(browser.filter), "%s", view->rows.filter);
+	view->rows.filter = browser.filter;
 	for (int64_t i = 0; !error && !browser.leaves && (!count || i < count); i++) {
 		error = draw(&browser);
 		if (!error)
 			error = follow_keys(&browser, now_ms() + interval_ms);
 		if (!error && !browser.leaves)
-			error = top_host_refresh(host) < 0 ? -1 : 0;
+			error = watch_host_refresh(host) < 0 ? -1 : 0;
 	}
 	top_lines_done(&browser.lines);
-	view->filter = "";
+	view->rows.filter = "";
 	return error;
 }

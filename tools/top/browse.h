@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "top/host.h"
+#include "watch/host.h"
 #include "top/view.h"
 
 /* What the keys do, for the help. */
@@ -16,6 +16,6 @@ extern const char browse_help[];
  * Shows the host until the user leaves, or for so many refreshes (0: without end). The screen is open (screen.h), and
  * the first stretch has begun. Returns 0 or -ENOMEM.
  */
-int browse(struct top_host *host, struct top_view *view, int interval_ms, int64_t count);
+int browse(struct watch_host *host, struct top_view *view, int interval_ms, int64_t count);
 
 #endif

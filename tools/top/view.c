@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,151 +13,13 @@
 #include "util/grow.h"
 #include "util/terminal.h"
 
-/* --- orders --- */
-
-static const char *const order_names[TOP_ORDERS] = {"own", "total", "calls", "allocations", "bytes"};
-
-const char *top_order_name(enum top_order order)
-{
-	return order_names[order];
-}
-
-enum top_order top_order_of(const char *name)
-{
-	unsigned order = 0;
-
-	while (order < TOP_ORDERS && strcmp(order_names[order], name) != 0)
-		order++;
-	return (enum top_order)order;
-}
-
-static uint64_t order_value(enum top_order order, const struct top_times *times)
-{
-	switch (order) {
-	case TOP_BY_TOTAL:
-		return times->total_ns;
-	case TOP_BY_CALLS:
-		return times->calls;
-	case TOP_BY_ALLOCATIONS:
-		return times->allocations;
-	case TOP_BY_BYTES:
-		return times->bytes;
-	default:
-		return times->own_ns;
-	}
-}
-
-/* A row by what it is sorted by: first the stretch, then all stretches. */
-struct sorted {
-	uint64_t now, since;
-	uint64_t row;
-};
-
-static int compare_sorted(const void *a, const void *b)
-{
-	const struct sorted *left = a, *right = b;
-
-	if (left->now != right->now)
-		return left->now < right->now ? 1 : -1;
-	if (left->since != right->since)
-		return left->since < right->since ? 1 : -1;
-	return compare_u64(left->row, right->row);
-}
-
-/* --- which rows --- */
-
-static bool text_has(struct text text, const char *part)
-{
-	size_t length = strlen(part);
-
-	for (size_t i = 0; i + length <= text.length; i++)
-		if (strncasecmp(text.at + i, part, length) == 0)
-			return true;
-	return !length;
-}
-
-static bool label_passes(const struct top_view *view, const struct label *label)
-{
-	return text_has(label->display.length ? label->display : label->name, view->filter) ||
-	       text_has(label->file, view->filter);
-}
-
-static bool is_active(const struct top_times *times)
-{
-	return times->calls || times->own_ns || times->total_ns || times->allocations;
-}
-
-/* What a row of functions shows: of the function that is looked at, its callees come behind its callers. */
-static const struct top_times *function_times(const struct top_host *host, const struct top_function *function,
-					      bool callees)
-{
-	if (host->focus == UINT32_MAX)
-		return is_active(&function->now) ? &function->now : NULL;
-	if (callees)
-		return function->is_callee ? &function->callee : NULL;
-	return function->is_caller ? &function->caller : NULL;
-}
-
-/* The rows of functions in their order. The caller frees them. NULL: no memory. */
-static struct sorted *sort_functions(const struct top_view *view, const struct top_host *host, bool callees,
-				     size_t *count)
-{
-	struct sorted *sorted = malloc((host->labels.count + (size_t)1) * sizeof(*sorted));
-
-	*count = 0;
-	for (uint32_t i = 0; sorted && i < host->labels.count && i < host->allocated; i++) {
-		const struct top_times *times = function_times(host, &host->functions[i], callees);
-
-		if (!times || !label_passes(view, &host->labels.at[i]))
-			continue;
-		sorted[(*count)++] = (struct sorted){.now = order_value(view->order, times),
-						     .since = order_value(view->order, &host->functions[i].since),
-						     .row = i};
-	}
-	if (sorted)
-		qsort(sorted, *count, sizeof(*sorted), compare_sorted);
-	return sorted;
-}
-
-static struct sorted *sort_processes(const struct top_view *view, const struct top_host *host, size_t *count)
-{
-	struct sorted *sorted = malloc((host->process_count + 1) * sizeof(*sorted));
-
-	*count = 0;
-	for (size_t i = 0; sorted && i < host->process_count; i++) {
-		const struct top_process_row *row = &host->processes[i];
-
-		if (text_has(text_of(row->name), view->filter))
-			sorted[(*count)++] = (struct sorted){.now = order_value(view->order, &row->now), .row = i};
-	}
-	if (sorted)
-		qsort(sorted, *count, sizeof(*sorted), compare_sorted);
-	return sorted;
-}
-
-static struct sorted *sort_threads(const struct top_view *view, const struct top_host *host, size_t *count)
-{
-	struct sorted *sorted = malloc((host->thread_count + 1) * sizeof(*sorted));
-
-	*count = 0;
-	for (size_t i = 0; sorted && i < host->thread_count; i++) {
-		const struct top_thread_row *row = &host->threads[i];
-
-		if (text_has(text_of(row->name), view->filter))
-			sorted[(*count)++] = (struct sorted){.now = order_value(view->order, &row->now), .row = i};
-	}
-	if (sorted)
-		qsort(sorted, *count, sizeof(*sorted), compare_sorted);
-	return sorted;
-}
-
 /* --- lines --- */
 
 /* A page while it is made. */
 struct page {
 	struct top_lines *lines;
 	const struct top_view *view;
-	const struct top_host *host;
+	const struct watch_host *host;
 	const struct terminal *terminal; /* no colours */
 	double seconds;			 /* of the stretch */
 	bool allocations;		 /* shown, as there are any */
@@ -208,7 +69,7 @@ static void put_time(struct page *page, uint64_t ns)
 	output_format(&page->lines->text, "%10s", terminal_time((double)ns, text));
 }
 
-static void put_allocations(struct page *page, const struct top_times *times)
+static void put_allocations(struct page *page, const struct watch_times *times)
 {
 	char text[TERMINAL_NUMBER_BYTES];
 
@@ -221,7 +82,7 @@ static void put_allocations(struct page *page, const struct top_times *times)
 
 static void put_summary(struct page *page)
 {
-	const struct top_host *host = page->host;
+	const struct watch_host *host = page->host;
 	struct output *text = &page->lines->text;
 	char now[16] = "";
 	time_t clock = time(NULL);
@@ -266,13 +127,15 @@ static void put_function_name(struct page *page, uint32_t number, unsigned used,
 static void put_functions(struct page *page, bool callees, unsigned columns)
 {
 	size_t count;
-	struct sorted *sorted = sort_functions(page->view, page->host, callees, &count);
+	enum watch_side side = page->host->focus == UINT32_MAX ? WATCH_ALL : callees ? WATCH_CALLEES : WATCH_CALLERS;
+	struct watch_row *rows = watch_function_rows(&page->view->rows, &page->host->labels, page->host->functions,
+						     page->host->allocated, side, &count);
 
-	page->failed |= !sorted;
-	for (size_t i = 0; sorted && i < count && page->room; i++, page->room--) {
-		uint32_t number = (uint32_t)sorted[i].row;
-		const struct top_function *function = &page->host->functions[number];
-		const struct top_times *times = function_times(page->host, function, callees);
+	page->failed |= !rows;
+	for (size_t i = 0; rows && i < count && page->room; i++, page->room--) {
+		uint32_t number = (uint32_t)rows[i].number;
+		const struct watch_function *function = &page->host->functions[number];
+		const struct watch_times *times = watch_times_of(function, side);
 
 		put_percent(page, times->own_ns);
 		put_percent(page, times->total_ns);
@@ -284,7 +147,7 @@ static void put_functions(struct page *page, bool callees, unsigned columns)
 		put_function_name(page, number, (unsigned)(page->lines->text.used - page->start), columns);
 		end_line(page, false, number);
 	}
-	free(sorted);
+	free(rows);
 }
 
 static void put_function_titles(struct page *page)
@@ -300,7 +163,7 @@ static void put_function_titles(struct page *page)
 static void put_focused(struct page *page, unsigned columns)
 {
 	size_t room = page->room;
-	const struct top_host *host = page->host;
+	const struct watch_host *host = page->host;
 
 	output_string(&page->lines->text, "callers of ");
 	put_function_name(page, host->focus, 11, columns);
@@ -316,7 +179,7 @@ static void put_focused(struct page *page, unsigned columns)
 static void put_processes(struct page *page)
 {
 	size_t count;
-	struct sorted *sorted = sort_processes(page->view, page->host, &count);
+	struct watch_row *rows = watch_process_rows(&page->view->rows, page->host, &count);
 	struct output *text = &page->lines->text;
 
 	output_format(text, "%8s%10s%7s%8s%7s%9s", "pid", "events/s", "lost", "threads", "tasks", "calls/s");
@@ -325,9 +188,9 @@ static void put_processes(struct page *page)
 	output_string(text, "  program");
 	end_line(page, true, TOP_NO_ROW);
 	page->lines->titles = page->lines->count;
-	page->failed |= !sorted;
-	for (size_t i = 0; sorted && i < count && page->room; i++, page->room--) {
-		const struct top_process_row *row = &page->host->processes[sorted[i].row];
+	page->failed |= !rows;
+	for (size_t i = 0; rows && i < count && page->room; i++, page->room--) {
+		const struct watch_process_row *row = &page->host->processes[rows[i].number];
 
 		output_format(text, "%8" PRId64 " ", row->pid);
 		put_count(page, page->seconds > 0 ? (double)row->events / page->seconds : 0);
@@ -340,13 +203,13 @@ static void put_processes(struct page *page)
 			output_string(text, " (sampled)");
 		end_line(page, false, (uint64_t)row->pid);
 	}
-	free(sorted);
+	free(rows);
 }
 
 static void put_threads(struct page *page, unsigned columns)
 {
 	size_t count;
-	struct sorted *sorted = sort_threads(page->view, page->host, &count);
+	struct watch_row *rows = watch_thread_rows(&page->view->rows, page->host, &count);
 	struct output *text = &page->lines->text;
 
 	output_format(text, "%8s%8s%9s", "pid", "thread", "calls/s");
@@ -355,9 +218,9 @@ static void put_threads(struct page *page, unsigned columns)
 	output_format(text, "  %-20s  runs", "name");
 	end_line(page, true, TOP_NO_ROW);
 	page->lines->titles = page->lines->count;
-	page->failed |= !sorted;
-	for (size_t i = 0; sorted && i < count && page->room; i++, page->room--) {
-		const struct top_thread_row *row = &page->host->threads[sorted[i].row];
+	page->failed |= !rows;
+	for (size_t i = 0; rows && i < count && page->room; i++, page->room--) {
+		const struct watch_thread_row *row = &page->host->threads[rows[i].number];
 		size_t begin;
 
 		output_format(text, "%8" PRId64 "%8u", row->pid, row->tid);
@@ -371,12 +234,12 @@ static void put_threads(struct page *page, unsigned columns)
 		output_string(text, "  ");
 		if (row->top != UINT32_MAX)
 			put_function_name(page, row->top, (unsigned)(text->used - page->start), columns);
-		end_line(page, false, sorted[i].row);
+		end_line(page, false, rows[i].number);
 	}
-	free(sorted);
+	free(rows);
 }
 
-static bool any_allocations(const struct top_host *host)
+static bool any_allocations(const struct watch_host *host)
 {
 	for (size_t i = 0; i < host->process_count; i++)
 		if (host->processes[i].now.allocations)
@@ -384,8 +247,8 @@ static bool any_allocations(const struct top_host *host)
 	return false;
 }
 
-int top_lines_make(struct top_lines *lines, const struct top_view *view, const struct top_host *host, unsigned columns,
-		   size_t rows)
+int top_lines_make(struct top_lines *lines, const struct top_view *view, const struct watch_host *host,
+		   unsigned columns, size_t rows)
 {
 	static const struct terminal plain = {.columns = 80};
 	struct page page = {.lines = lines,
@@ -421,95 +284,4 @@ void top_lines_done(struct top_lines *lines)
 		output_abandon(&lines->text);
 	free(lines->at);
 	*lines = (struct top_lines){0};
-}
-
-/* --- JSON --- */
-
-static void put_json_times(struct output *output, const struct top_times *times)
-{
-	output_format(output,
-		      "\"calls\": %" PRIu64 ", \"own_ns\": %" PRIu64 ", \"total_ns\": %" PRIu64
-		      ", \"allocations\": %" PRIu64 ", \"bytes\": %" PRIu64,
-		      times->calls, times->own_ns, times->total_ns, times->allocations, times->bytes);
-}
-
-static void put_json_name(struct output *output, const char *member, struct text name)
-{
-	output_format(output, "\"%s\": \"", member);
-	output_json(output, name);
-	output_string(output, "\"");
-}
-
-static void put_json_function(struct output *output, const struct label *label)
-{
-	put_json_name(output, "function", label->display.length ? label->display : label->name);
-	output_string(output, ", ");
-	put_json_name(output, "file", label->file);
-	output_format(output, ", \"line\": %u", label->line);
-}
-
-static void put_json_processes(struct output *output, const struct top_host *host)
-{
-	for (size_t i = 0; i < host->process_count; i++) {
-		const struct top_process_row *row = &host->processes[i];
-
-		output_format(output, "%s{\"pid\": %" PRId64 ", ", i ? ", " : "", row->pid);
-		put_json_name(output, "program", text_of(row->name));
-		output_format(output,
-			      ", \"sampled\": %s, \"events\": %" PRIu64 ", \"lost\": %" PRIu64
-			      ", \"threads\": %u, \"tasks\": %u, ",
-			      row->sampled ? "true" : "false", row->events, row->lost, row->threads, row->tasks);
-		put_json_times(output, &row->now);
-		output_char(output, '}');
-	}
-}
-
-static void put_json_threads(struct output *output, const struct top_host *host)
-{
-	for (size_t i = 0; i < host->thread_count; i++) {
-		const struct top_thread_row *row = &host->threads[i];
-
-		output_format(output, "%s{\"pid\": %" PRId64 ", \"tid\": %u, ", i ? ", " : "", row->pid, row->tid);
-		put_json_name(output, "name", text_of(row->name));
-		output_string(output, ", ");
-		put_json_times(output, &row->now);
-		output_string(output, ", \"runs\": ");
-		if (row->top == UINT32_MAX) {
-			output_string(output, "null}");
-			continue;
-		}
-		output_char(output, '{');
-		put_json_function(output, &host->labels.at[row->top]);
-		output_string(output, "}}");
-	}
-}
-
-int top_json_put(struct output *output, const struct top_view *view, const struct top_host *host, size_t rows)
-{
-	size_t count;
-	struct sorted *sorted = sort_functions(view, host, false, &count);
-
-	if (!sorted)
-		return -ENOMEM;
-	output_format(output,
-		      "{\"stretch_ns\": %" PRIu64 ", \"events\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"processes\": [",
-		      host->stretch_ns, host->events, host->lost);
-	put_json_processes(output, host);
-	output_string(output, "], \"threads\": [");
-	put_json_threads(output, host);
-	output_string(output, "], \"functions\": [");
-	for (size_t i = 0; i < count && i < rows; i++) {
-		const struct top_function *function = &host->functions[sorted[i].row];
-
-		output_string(output, i ? ", {" : "{");
-		put_json_function(output, &host->labels.at[sorted[i].row]);
-		output_string(output, ", ");
-		put_json_times(output, &function->now);
-		output_string(output, ", \"since\": {");
-		put_json_times(output, &function->since);
-		output_string(output, "}}");
-	}
-	output_string(output, "]}\n");
-	free(sorted);
-	return output->error;
 }

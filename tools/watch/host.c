@@ -1,7 +1,7 @@
 /*
  * host.c - follows the traces of all collectors. See host.h.
  */
-#include "top/host.h"
+#include "watch/host.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -19,7 +19,7 @@
 
 /* A process of a followed trace. */
 struct followed {
-	struct top_process top;
+	struct watch_process top;
 	uint32_t *numbers; /* by key: function number + 1; 0: not looked up yet */
 	uint32_t number_count;
 	uint8_t *focus; /* by key */
@@ -30,7 +30,7 @@ struct followed {
 };
 
 /* A followed trace. */
-struct top_source {
+struct watch_source {
 	char *path;
 	struct trace *trace;
 	struct followed **processes;
@@ -44,13 +44,13 @@ struct top_source {
 
 static void free_followed(struct followed *followed)
 {
-	top_process_done(&followed->top);
+	watch_process_done(&followed->top);
 	free(followed->numbers);
 	free(followed->focus);
 	free(followed);
 }
 
-static void free_source(struct top_source *source)
+static void free_source(struct watch_source *source)
 {
 	for (size_t i = 0; i < source->process_count; i++)
 		free_followed(source->processes[i]);
@@ -60,7 +60,7 @@ static void free_source(struct top_source *source)
 	free(source);
 }
 
-static struct top_source *find_source(const struct top_host *host, const char *path)
+static struct watch_source *find_source(const struct watch_host *host, const char *path)
 {
 	for (size_t i = 0; i < host->source_count; i++)
 		if (strcmp(host->sources[i]->path, path) == 0)
@@ -69,9 +69,9 @@ static struct top_source *find_source(const struct top_host *host, const char *p
 }
 
 /* NULL: it cannot be read, which host->problem says, or no memory. */
-static struct top_source *open_source(struct top_host *host, const char *path)
+static struct watch_source *open_source(struct watch_host *host, const char *path)
 {
-	struct top_source *source = calloc(1, sizeof(*source));
+	struct watch_source *source = calloc(1, sizeof(*source));
 	char error[4600];
 
 	if (!source ||
@@ -91,7 +91,7 @@ static struct top_source *open_source(struct top_host *host, const char *path)
 	return source;
 }
 
-static struct followed *find_followed(const struct top_source *source, const struct trace_process *process)
+static struct followed *find_followed(const struct watch_source *source, const struct trace_process *process)
 {
 	for (size_t i = 0; i < source->process_count; i++)
 		if (source->processes[i]->top.process == process)
@@ -99,7 +99,7 @@ static struct followed *find_followed(const struct top_source *source, const str
 	return NULL;
 }
 
-static int follow_process(struct top_source *source, const struct trace_process *process, int64_t from_ns)
+static int follow_process(struct watch_source *source, const struct trace_process *process, int64_t from_ns)
 {
 	struct followed *followed = find_followed(source, process);
 	int error;
@@ -116,7 +116,8 @@ static int follow_process(struct top_source *source, const struct trace_process 
 		return -ENOMEM;
 	followed->focus_number = UINT32_MAX;
 	followed->is_asked_for = true;
-	error = top_process_begin(&followed->top, source->trace, process, from_ns ? trace_ticks(process, from_ns) : 0);
+	error =
+	    watch_process_begin(&followed->top, source->trace, process, from_ns ? trace_ticks(process, from_ns) : 0);
 	if (error) {
 		free_followed(followed);
 		return error;
@@ -142,7 +143,8 @@ static bool has_pid(const json_t *pids, int64_t pid)
  * Those that run, and of all processes those, too, that have begun and ended since the last refresh. from_ns: when the
  * first stretch of new ones begins; 0: at their start.
  */
-static int follow_processes(const struct top_host *host, struct top_source *source, const json_t *pids, int64_t from_ns)
+static int follow_processes(const struct watch_host *host, struct watch_source *source, const json_t *pids,
+			    int64_t from_ns)
 {
 	const struct trace *trace = source->trace;
 	bool all = strcmp(host->target, "all") == 0;
@@ -160,7 +162,7 @@ static int follow_processes(const struct top_host *host, struct top_source *sour
 }
 
 /* Those that have ended since the last refresh were counted for the last time. */
-static void forget_processes(struct top_source *source)
+static void forget_processes(struct watch_source *source)
 {
 	size_t kept = 0;
 
@@ -175,12 +177,12 @@ static void forget_processes(struct top_source *source)
 	source->process_count = kept;
 }
 
-static void forget_sources(struct top_host *host)
+static void forget_sources(struct watch_host *host)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < host->source_count; i++) {
-		struct top_source *source = host->sources[i];
+		struct watch_source *source = host->sources[i];
 
 		if (source->is_asked_for) {
 			forget_processes(source);
@@ -194,16 +196,16 @@ static void forget_sources(struct top_host *host)
 
 /* --- rows --- */
 
-static struct top_times times_of(const struct trace_process *process, const struct top_count *count)
+static struct watch_times times_of(const struct trace_process *process, const struct watch_count *count)
 {
-	return (struct top_times){.calls = count->calls,
-				  .own_ns = trace_span_ns(process, count->own),
-				  .total_ns = trace_span_ns(process, count->total),
-				  .allocations = estimate_whole(count->allocations),
-				  .bytes = count->bytes};
+	return (struct watch_times){.calls = count->calls,
+				    .own_ns = trace_span_ns(process, count->own),
+				    .total_ns = trace_span_ns(process, count->total),
+				    .allocations = estimate_whole(count->allocations),
+				    .bytes = count->bytes};
 }
 
-static void add_times(struct top_times *into, const struct top_times *times)
+static void add_times(struct watch_times *into, const struct watch_times *times)
 {
 	into->calls += times->calls;
 	into->own_ns += times->own_ns;
@@ -213,7 +215,7 @@ static void add_times(struct top_times *into, const struct top_times *times)
 }
 
 /* The function number of a key; UINT32_MAX: no memory. */
-static uint32_t number_of(struct top_host *host, struct followed *followed, uint32_t key)
+static uint32_t number_of(struct watch_host *host, struct followed *followed, uint32_t key)
 {
 	uint32_t number;
 
@@ -228,13 +230,13 @@ static uint32_t number_of(struct top_host *host, struct followed *followed, uint
 	return number;
 }
 
-static int add_functions(struct top_host *host, struct followed *followed)
+static int add_functions(struct watch_host *host, struct followed *followed)
 {
-	const struct top_process *top = &followed->top;
+	const struct watch_process *top = &followed->top;
 
 	for (uint32_t key = 0; key < top->keys; key++) {
-		const struct top_count *count = &top->counts[key];
-		struct top_times times;
+		const struct watch_count *count = &top->counts[key];
+		struct watch_times times;
 		uint32_t number;
 
 		if (!count->calls && !count->total && !count->own && !count->allocations)
@@ -249,13 +251,13 @@ static int add_functions(struct top_host *host, struct followed *followed)
 	return 0;
 }
 
-static int add_edges(struct top_host *host, struct followed *followed)
+static int add_edges(struct watch_host *host, struct followed *followed)
 {
 	for (uint32_t i = 0; i < followed->top.edge_count; i++) {
-		const struct top_edge *edge = &followed->top.edges[i];
-		struct top_times times = times_of(followed->top.process, &edge->count);
+		const struct watch_edge *edge = &followed->top.edges[i];
+		struct watch_times times = times_of(followed->top.process, &edge->count);
 		uint32_t number = number_of(host, followed, edge->key);
-		struct top_function *function;
+		struct watch_function *function;
 
 		if (number == UINT32_MAX)
 			return -ENOMEM;
@@ -266,45 +268,45 @@ static int add_edges(struct top_host *host, struct followed *followed)
 	return 0;
 }
 
-static int add_threads(struct top_host *host, struct followed *followed)
+static int add_threads(struct watch_host *host, struct followed *followed)
 {
-	const struct top_process *top = &followed->top;
+	const struct watch_process *top = &followed->top;
 
 	for (size_t i = 0; i < top->thread_count; i++) {
-		const struct top_thread *thread = top->threads[i];
-		struct top_thread_row *row;
+		const struct watch_thread *thread = top->threads[i];
+		struct watch_thread_row *row;
 
 		if (grow_by_one(&host->threads, &host->threads_allocated, host->thread_count, sizeof(*host->threads)))
 			return -ENOMEM;
 		row = &host->threads[host->thread_count++];
-		*row = (struct top_thread_row){.pid = top->process->pid,
-					       .tid = thread->thread->tid,
-					       .top = UINT32_MAX,
-					       .now = times_of(top->process, &thread->count)};
+		*row = (struct watch_thread_row){.pid = top->process->pid,
+						 .tid = thread->thread->tid,
+						 .top = UINT32_MAX,
+						 .now = times_of(top->process, &thread->count)};
 		snprintf(row->name, sizeof(row->name), "%s", thread->thread->name ? thread->thread->name : "");
-		if (thread->top != TOP_NO_KEY)
+		if (thread->top != WATCH_NO_KEY)
 			row->top = number_of(host, followed, thread->top);
 	}
 	return 0;
 }
 
-static int add_process(struct top_host *host, struct followed *followed)
+static int add_process(struct watch_host *host, struct followed *followed)
 {
-	const struct top_process *top = &followed->top;
-	struct top_process_row *row;
+	const struct watch_process *top = &followed->top;
+	struct watch_process_row *row;
 
 	if (grow_by_one(&host->processes, &host->processes_allocated, host->process_count, sizeof(*host->processes)))
 		return -ENOMEM;
 	followed->lost_since += top->lost;
 	row = &host->processes[host->process_count++];
-	*row = (struct top_process_row){.pid = top->process->pid,
-					.sampled = trace_process_sample_rate(top->process) > 0,
-					.events = top->events,
-					.lost = top->lost,
-					.lost_since = followed->lost_since,
-					.threads = (uint32_t)top->thread_count,
-					.tasks = top->tasks,
-					.now = times_of(top->process, &top->sum)};
+	*row = (struct watch_process_row){.pid = top->process->pid,
+					  .sampled = trace_process_sample_rate(top->process) > 0,
+					  .events = top->events,
+					  .lost = top->lost,
+					  .lost_since = followed->lost_since,
+					  .threads = (uint32_t)top->thread_count,
+					  .tasks = top->tasks,
+					  .now = times_of(top->process, &top->sum)};
 	snprintf(row->name, sizeof(row->name), "%s", trace_process_name(top->process));
 	host->events += top->events;
 	host->lost += top->lost;
@@ -313,7 +315,7 @@ static int add_process(struct top_host *host, struct followed *followed)
 	return 0;
 }
 
-static int add_rows(struct top_host *host, struct followed *followed)
+static int add_rows(struct watch_host *host, struct followed *followed)
 {
 	bool is_shown = !host->only || host->only == followed->top.process->pid;
 	int error = add_process(host, followed);
@@ -328,7 +330,7 @@ static int add_rows(struct top_host *host, struct followed *followed)
 }
 
 /* Marks the keys of the function that is looked at. New keys may be of it, too. */
-static int set_focus(struct top_host *host, struct followed *followed)
+static int set_focus(struct watch_host *host, struct followed *followed)
 {
 	uint32_t keys = replay_keys_of(followed->top.process);
 	uint32_t known = followed->focus_number == host->focus ? followed->focus_count : 0;
@@ -355,7 +357,7 @@ static int set_focus(struct top_host *host, struct followed *followed)
 
 /* --- a refresh --- */
 
-static int count_source(struct top_host *host, struct top_source *source, int64_t until_ns)
+static int count_source(struct watch_host *host, struct watch_source *source, int64_t until_ns)
 {
 	uint64_t stretch_ns = source->until_ns ? (uint64_t)(until_ns - source->until_ns) : 0;
 	int error = 0;
@@ -365,7 +367,7 @@ static int count_source(struct top_host *host, struct top_source *source, int64_
 
 		error = set_focus(host, followed);
 		if (!error)
-			error = top_process_next(&followed->top, trace_ticks(followed->top.process, until_ns));
+			error = watch_process_next(&followed->top, trace_ticks(followed->top.process, until_ns));
 		if (!error)
 			error = add_rows(host, followed);
 	}
@@ -376,12 +378,12 @@ static int count_source(struct top_host *host, struct top_source *source, int64_
 }
 
 /* A trace that the answer of a collector names. */
-static int take_trace(struct top_host *host, const json_t *described)
+static int take_trace(struct watch_host *host, const json_t *described)
 {
 	const char *path = json_string_value(json_object_get(described, "path"));
 	int64_t until_ns = json_integer_value(json_object_get(described, "until_ns"));
 	const json_t *pids = json_object_get(described, "pids");
-	struct top_source *source = path ? find_source(host, path) : NULL;
+	struct watch_source *source = path ? find_source(host, path) : NULL;
 	bool is_new = !source;
 	int error = 0;
 
@@ -399,7 +401,7 @@ static int take_trace(struct top_host *host, const json_t *described)
 	return error ? error : count_source(host, source, until_ns);
 }
 
-static int take_answers(struct top_host *host, const struct control_collectors *collectors)
+static int take_answers(struct watch_host *host, const struct control_collectors *collectors)
 {
 	const json_t *described;
 	size_t k;
@@ -420,7 +422,7 @@ static int take_answers(struct top_host *host, const struct control_collectors *
 	return error;
 }
 
-static void begin_refresh(struct top_host *host)
+static void begin_refresh(struct watch_host *host)
 {
 	host->process_count = host->thread_count = host->unread = 0;
 	host->events = host->lost = host->stretch_ns = 0;
@@ -431,10 +433,10 @@ static void begin_refresh(struct top_host *host)
 			host->sources[i]->processes[k]->is_asked_for = false;
 	}
 	for (uint32_t i = 0; i < host->allocated; i++)
-		host->functions[i] = (struct top_function){.since = host->functions[i].since};
+		host->functions[i] = (struct watch_function){.since = host->functions[i].since};
 }
 
-int top_host_refresh(struct top_host *host)
+int watch_host_refresh(struct watch_host *host)
 {
 	struct control_collectors collectors = {0};
 	json_t *message = json_pack("{s:s, s:s, s:i}", "type", "snapshot", "target", host->target, "hold_ms", HOLD_MS);
@@ -458,7 +460,7 @@ int top_host_refresh(struct top_host *host)
 	return (int)host->process_count;
 }
 
-void top_host_done(struct top_host *host)
+void watch_host_done(struct watch_host *host)
 {
 	for (size_t i = 0; i < host->source_count; i++)
 		free_source(host->sources[i]);

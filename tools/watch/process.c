@@ -1,7 +1,7 @@
 /*
  * process.c - counts the calls of a followed process, stretch by stretch. See process.h.
  */
-#include "top/process.h"
+#include "watch/process.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,16 +13,16 @@
 
 /* --- counting --- */
 
-static bool is_focused(const struct top_process *top, uint32_t key)
+static bool is_focused(const struct watch_process *top, uint32_t key)
 {
 	return top->focus && key < top->focus_count && top->focus[key];
 }
 
-static void count_edge(struct top_process *top, uint32_t key, bool is_callee, const struct top_count *count)
+static void count_edge(struct watch_process *top, uint32_t key, bool is_callee, const struct watch_count *count)
 {
 	uint64_t number = u64_map_number(&top->edge_numbers, 2 * (uint64_t)key + is_callee + 1, &top->edges,
 					 &top->edge_count, &top->edges_allocated, sizeof(*top->edges));
-	struct top_edge *edge;
+	struct watch_edge *edge;
 
 	if (!number) {
 		top->out_of_memory = true;
@@ -37,12 +37,12 @@ static void count_edge(struct top_process *top, uint32_t key, bool is_callee, co
 }
 
 /* Counts the time of a frame until now; what its callees had is in frame->inner. below: its caller, NULL: none. */
-static void count_time(struct top_process *top, struct replay *replay, struct replay_frame *frame,
+static void count_time(struct watch_process *top, struct replay *replay, struct replay_frame *frame,
 		       struct replay_frame *below, bool outermost)
 {
 	uint64_t total = replay->now > frame->start ? replay->now - frame->start : 0;
-	struct top_count count = {.own = total > frame->inner ? total - frame->inner : 0,
-				  .total = outermost ? total : 0};
+	struct watch_count count = {.own = total > frame->inner ? total - frame->inner : 0,
+				    .total = outermost ? total : 0};
 
 	top->counts[frame->key].own += count.own;
 	top->counts[frame->key].total += count.total;
@@ -58,8 +58,8 @@ static void count_time(struct top_process *top, struct replay *replay, struct re
 
 static void count_push(void *owner, struct replay *replay, struct replay_frame *frame)
 {
-	static const struct top_count one = {.calls = 1};
-	struct top_process *top = owner;
+	static const struct watch_count one = {.calls = 1};
+	struct watch_process *top = owner;
 
 	if (frame->kind == WIRE_FRAME)
 		return;
@@ -79,7 +79,8 @@ static void count_pop(void *owner, struct replay *replay, struct replay_frame *f
 	count_time(owner, replay, frame, replay->depth ? frame - 1 : NULL, replay->open[frame->key] == 0);
 }
 
-static void count_allocation(struct top_process *top, const struct replay *replay, uint32_t head, const uint64_t *extra)
+static void count_allocation(struct watch_process *top, const struct replay *replay, uint32_t head,
+			     const uint64_t *extra)
 {
 	uint64_t size = wire_memory_size(head, extra[0]), units, bytes;
 
@@ -97,7 +98,7 @@ static void count_allocation(struct top_process *top, const struct replay *repla
 
 static int count_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
 {
-	struct top_process *top = owner;
+	struct watch_process *top = owner;
 	unsigned kind = wire_head_kind(head);
 
 	if (wire_is_memory(kind))
@@ -115,7 +116,7 @@ static const struct replay_sink count_sink = {count_push, count_pop, count_other
 static const struct replay_sink quiet = {0};
 
 /* Counts what goes on at the end of the stretch, and begins the next one there. */
-static void count_open(struct top_process *top, struct replay *replay, uint64_t until)
+static void count_open(struct watch_process *top, struct replay *replay, uint64_t until)
 {
 	uint64_t now = replay->now;
 	uint32_t depth = replay->depth;
@@ -136,7 +137,7 @@ static void count_open(struct top_process *top, struct replay *replay, uint64_t 
 /* --- threads --- */
 
 /* The stack at that time, whose frames begin there. */
-static int begin_inside(struct top_process *top, struct top_thread *thread, uint64_t from)
+static int begin_inside(struct watch_process *top, struct watch_thread *thread, uint64_t from)
 {
 	uint64_t look_back = INITIAL_STACK_LOOK_BACK_EVENTS;
 	struct initial_stack initial = {.trace = top->trace,
@@ -149,9 +150,9 @@ static int begin_inside(struct top_process *top, struct top_thread *thread, uint
 	return initial_stack_push(&initial, from, &quiet, NULL);
 }
 
-static int add_thread(struct top_process *top, const struct trace_thread *thread, uint64_t from)
+static int add_thread(struct watch_process *top, const struct trace_thread *thread, uint64_t from)
 {
-	struct top_thread *added;
+	struct watch_thread *added;
 	int error;
 
 	if (grow_by_one(&top->threads, &top->threads_allocated, top->thread_count, sizeof(*top->threads)))
@@ -161,7 +162,7 @@ static int add_thread(struct top_process *top, const struct trace_thread *thread
 		return -ENOMEM;
 	added->thread = thread;
 	added->since = from;
-	added->top = TOP_NO_KEY;
+	added->top = WATCH_NO_KEY;
 	error = replay_init(&added->replay, top->process);
 	if (error) {
 		free(added);
@@ -178,12 +179,12 @@ static int add_thread(struct top_process *top, const struct trace_thread *thread
 }
 
 /* A thread that is sampled has a stream of its own for marks and the like; its META names the other one. */
-static bool is_shown(const struct top_process *top, const struct trace_thread *thread)
+static bool is_shown(const struct watch_process *top, const struct trace_thread *thread)
 {
 	return thread->known && (thread->sampled || !trace_process_sample_rate(top->process));
 }
 
-static int find_threads(struct top_process *top, uint64_t from)
+static int find_threads(struct watch_process *top, uint64_t from)
 {
 	int error = 0;
 
@@ -200,14 +201,14 @@ static int find_threads(struct top_process *top, uint64_t from)
 	return error;
 }
 
-static void free_thread(struct top_thread *thread)
+static void free_thread(struct watch_thread *thread)
 {
 	trace_stream_close(&thread->stream);
 	replay_done(&thread->replay);
 	free(thread);
 }
 
-static void forget_ended(struct top_process *top)
+static void forget_ended(struct watch_process *top)
 {
 	size_t kept = 0;
 
@@ -223,7 +224,7 @@ static void forget_ended(struct top_process *top)
 /* --- a stretch --- */
 
 /* Functions that were defined since have keys, too. */
-static int grow_keys(struct top_process *top)
+static int grow_keys(struct watch_process *top)
 {
 	uint32_t keys = replay_keys_of(top->process);
 	int error = keys > top->keys ? grow_zeroed(&top->counts, &top->keys, keys + keys / 2, sizeof(*top->counts)) : 0;
@@ -233,19 +234,19 @@ static int grow_keys(struct top_process *top)
 	return error;
 }
 
-static void begin_stretch(struct top_process *top)
+static void begin_stretch(struct watch_process *top)
 {
 	memset(top->counts, 0, top->keys * sizeof(*top->counts));
-	top->sum = (struct top_count){0};
+	top->sum = (struct watch_count){0};
 	top->events = top->lost = 0;
 	u64_map_done(&top->task_addresses);
 	u64_map_done(&top->edge_numbers);
 	top->edge_count = 0;
 	for (size_t i = 0; i < top->thread_count; i++)
-		top->threads[i]->count = (struct top_count){0};
+		top->threads[i]->count = (struct watch_count){0};
 }
 
-static void count_chunk(struct top_process *top, struct top_thread *thread, const struct trace_events *events)
+static void count_chunk(struct watch_process *top, struct watch_thread *thread, const struct trace_events *events)
 {
 	struct replay *replay = &thread->replay;
 	struct replay_cursor cursor;
@@ -261,7 +262,7 @@ static void count_chunk(struct top_process *top, struct top_thread *thread, cons
 	replay_run(replay, &cursor, UINT64_MAX, &count_sink, top);
 }
 
-static void count_thread(struct top_process *top, struct top_thread *thread, uint64_t until)
+static void count_thread(struct watch_process *top, struct watch_thread *thread, uint64_t until)
 {
 	struct trace_events events;
 
@@ -272,11 +273,11 @@ static void count_thread(struct top_process *top, struct top_thread *thread, uin
 	thread->since = 0;
 	if (!thread->ended)
 		count_open(top, &thread->replay, until);
-	thread->top = thread->replay.depth ? thread->replay.frames[thread->replay.depth - 1].key : TOP_NO_KEY;
+	thread->top = thread->replay.depth ? thread->replay.frames[thread->replay.depth - 1].key : WATCH_NO_KEY;
 	top->out_of_memory |= thread->replay.out_of_memory;
 }
 
-static void add_up(struct top_process *top, const struct top_thread *thread)
+static void add_up(struct watch_process *top, const struct watch_thread *thread)
 {
 	top->sum.calls += thread->count.calls;
 	top->sum.own += thread->count.own;
@@ -285,17 +286,18 @@ static void add_up(struct top_process *top, const struct top_thread *thread)
 	top->sum.bytes += thread->count.bytes;
 }
 
-int top_process_begin(struct top_process *top, struct trace *trace, const struct trace_process *process, uint64_t from)
+int watch_process_begin(struct watch_process *top, struct trace *trace, const struct trace_process *process,
+			uint64_t from)
 {
 	int error;
 
-	*top = (struct top_process){.trace = trace, .process = process};
+	*top = (struct watch_process){.trace = trace, .process = process};
 	top->interval = trace_process_memory_interval(process);
 	error = grow_keys(top);
 	return error ? error : find_threads(top, from);
 }
 
-int top_process_next(struct top_process *top, uint64_t until)
+int watch_process_next(struct watch_process *top, uint64_t until)
 {
 	int error;
 
@@ -314,7 +316,7 @@ int top_process_next(struct top_process *top, uint64_t until)
 	return top->out_of_memory ? -ENOMEM : 0;
 }
 
-void top_process_done(struct top_process *top)
+void watch_process_done(struct watch_process *top)
 {
 	for (size_t i = 0; i < top->thread_count; i++)
 		free_thread(top->threads[i]);

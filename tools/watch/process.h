@@ -9,8 +9,8 @@
  *
  * Memory: a few words a function, and the stack of each live thread.
  */
-#ifndef EVPROF_TOOLS_TOP_PROCESS_H
-#define EVPROF_TOOLS_TOP_PROCESS_H
+#ifndef EVPROF_TOOLS_WATCH_PROCESS_H
+#define EVPROF_TOOLS_WATCH_PROCESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@
 #include "trace/reader.h"
 #include "util/u64_map.h"
 
-struct top_count {
+struct watch_count {
 	uint64_t calls;
 	uint64_t own;	/* ticks */
 	uint64_t total; /* ticks, with callees */
@@ -27,44 +27,44 @@ struct top_count {
 	uint64_t bytes; /* requested */
 };
 
-/* A caller or a callee of the functions in top_process.focus. */
-struct top_edge {
+/* A caller or a callee of the functions in watch_process.focus. */
+struct watch_edge {
 	uint32_t key;
 	bool is_callee;
-	struct top_count count; /* of the callee's calls; no allocations */
+	struct watch_count count; /* of the callee's calls; no allocations */
 };
 
-struct top_thread {
+struct watch_thread {
 	const struct trace_thread *thread;
 	struct replay replay;
 	struct trace_stream stream; /* its address identifies it */
 	uint64_t since;		    /* events before it are not counted */
 	bool reads;		    /* the stream is open */
 	bool ended;
-	uint32_t top; /* key of the innermost function at the end of the stretch; TOP_NO_KEY: none */
-	struct top_count count;
+	uint32_t top; /* key of the innermost function at the end of the stretch; WATCH_NO_KEY: none */
+	struct watch_count count;
 };
 
-#define TOP_NO_KEY UINT32_MAX
+#define WATCH_NO_KEY UINT32_MAX
 
-struct top_process {
+struct watch_process {
 	struct trace *trace;
 	const struct trace_process *process;
-	struct top_thread **threads; /* those that have not ended, in order of appearance */
+	struct watch_thread **threads; /* those that have not ended, in order of appearance */
 	size_t thread_count, threads_allocated;
-	struct u64_map known;	  /* thread number + 1: 1, of all threads that were seen */
-	struct top_count *counts; /* by key */
+	struct u64_map known;	    /* thread number + 1: 1, of all threads that were seen */
+	struct watch_count *counts; /* by key */
 	uint32_t keys;
-	struct top_count sum; /* total as own */
+	struct watch_count sum; /* total as own */
 	uint64_t events, lost;
 	uint32_t tasks; /* that took a step in the stretch */
 	uint32_t edge_count;
-	struct top_edge *edges;
+	struct watch_edge *edges;
 	const uint8_t
 	    *focus; /* by key, shorter than keys: not 0 for functions whose edges are counted; NULL: none. Not owned */
 	uint32_t focus_count;
 	/* Internal. */
-	struct top_thread *current;
+	struct watch_thread *current;
 	uint64_t interval;	     /* between sampled allocations; 0: each is recorded */
 	struct u64_map edge_numbers; /* 2 * key + is_callee + 1: number of the edge */
 	size_t edges_allocated;
@@ -74,14 +74,15 @@ struct top_process {
 
 /*
  * Begins with a process of a followed trace at that time (ticks), with the stacks that its threads have then; 0: at
- * its start. Returns 0 or -ENOMEM; top_process_done() frees it in both cases.
+ * its start. Returns 0 or -ENOMEM; watch_process_done() frees it in both cases.
  */
-int top_process_begin(struct top_process *top, struct trace *trace, const struct trace_process *process, uint64_t from);
+int watch_process_begin(struct watch_process *top, struct trace *trace, const struct trace_process *process,
+			uint64_t from);
 /*
  * Counts the chunks that the trace has now, as the stretch that ends at `until` (ticks). To be called once after
- * top_process_begin(), and after each trace_follow(). Returns 0 or -ENOMEM.
+ * watch_process_begin(), and after each trace_follow(). Returns 0 or -ENOMEM.
  */
-int top_process_next(struct top_process *top, uint64_t until);
-void top_process_done(struct top_process *top);
+int watch_process_next(struct watch_process *top, uint64_t until);
+void watch_process_done(struct watch_process *top);
 
 #endif
