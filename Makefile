@@ -12,8 +12,8 @@
 #
 # Switches, each with an object directory of its own: DEBUG=1 ASAN=1 TSAN=1 COVERAGE=1 CC=clang. DEBUG, ASAN
 # and TSAN check the invariants (evprof/invariant.h).
-# FUZZ_SECONDS (default 60) is for each fuzz target. TESTS="name..." runs only these test programs, EVPROF_TEST_LANES (2) of
-# them side by side. EVPROF_SETUP_SECONDS (900) is for all that test and check-all fetch.
+# FUZZ_SECONDS (default 60) is for each fuzz target. TESTS="name..." runs only these test programs, without the rules,
+# EVPROF_TEST_LANES (2) of them side by side. EVPROF_SETUP_SECONDS (900) is for all that test and check-all fetch.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -318,7 +318,7 @@ test:
 
 run-tests: $(programs) $(selected_tests)
 	@EVPROF_BUILD='$(abspath $(B))' TEST_TIMEOUT='$(TEST_TIMEOUT)' \
-		sh tools/scripts/run_tests.sh $(rules) $(selected_tests)
+		sh tools/scripts/run_tests.sh $(if $(TESTS),,$(rules)) $(selected_tests)
 
 check-rules: $(programs)
 	@EVPROF_BUILD='$(abspath $(B))' sh tools/scripts/run_tests.sh $(rules)
