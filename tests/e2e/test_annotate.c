@@ -79,30 +79,40 @@ SCENARIO(annotate, loops_within_a_line, SUPPORTED)
 	json_decref(expected);
 }
 
-static void expect_standing(const struct outcome *outcome)
+static struct outcome *judge_standing(const struct job *job)
 {
+	struct outcome *outcome = job_run(job);
 	char *counted = text("%s/counted", outcome->directory);
 	char *annotated = kept(outcome, "annotated.json", tool("annotate", "--format", "json", outcome->trace));
-	struct outcome *judged;
 
 	json_decref(expect_trace(outcome, 1));
 	file_write(counted, outcome->out, outcome->out_bytes);
-	judged = run(.python = python_any(), .how = JOB_BARE, .args = {"@judge_standing.py", annotated, counted});
+	return run(.python = python_any(), .how = JOB_BARE, .args = {"@judge_standing.py", annotated, counted});
+}
+
+/* The counts are right each time. The times once: on a busy machine another process may run before a stopwatch starts. */
+static void expect_standing(const struct job *job)
+{
+	struct outcome *judged = judge_standing(job);
+
+	for (int more = 0; more < 2 && judged->status == 3; more++)
+		judged = judge_standing(job);
 	expect(judged, judged->status == 0, "annotate says what the program counted");
 }
 
 /* Calls stand at the lines at which generators, coroutines and greenlets go on, each at its own. */
 SCENARIO(annotate, where_generators_go_on, SUPPORTED)
 {
-	expect_standing(run(.python = python, .args = {"@standing.py"}, .env = {"EVPROF_EVENTS=call,line"}));
+	expect_standing(
+	    &(const struct job){.python = python, .args = {"@standing.py"}, .env = {"EVPROF_EVENTS=call,line"}});
 }
 
 SCENARIO(annotate, where_greenlets_go_on, SUPPORTED)
 {
 	const char *path = package_variable(python, "greenlet");
 
-	expect_standing(
-	    run(.python = python, .args = {"@standing.py", "greenlets"}, .env = {"EVPROF_EVENTS=call,line", path}));
+	expect_standing(&(const struct job){
+	    .python = python, .args = {"@standing.py", "greenlets"}, .env = {"EVPROF_EVENTS=call,line", path}});
 }
 
 /* A window more than 2^22 events behind the lines that led to it: the frames that run stand where they do. */
