@@ -954,7 +954,7 @@ static double member(const json_t *object, const char *name)
 }
 
 #define READY_MOST_MS 3000
-#define TASK_MOST_MS 100
+#define TASK_REPORTED_MS 50
 #define FRAME_MS (1000. / 60)
 #define LOADS 3 /* tries, until one is not disturbed by other work on the machine */
 #define MOVES 4
@@ -972,21 +972,29 @@ static void expect_quick(struct page *page)
 	cr_assert(quickest < READY_MOST_MS, "the page opens in %.0f ms", quickest);
 }
 
-/* A task may take as much longer as a frame comes late in which the page does nothing. */
-static void expect_smooth(struct page *page)
+/* The longest task while the page moves, without what other work takes of a frame in which the page does nothing. */
+static double longest_task(struct page *page)
+{
+	const json_t *moved = browser_ask(page->browser, "%s", move_around);
+	double late = member(moved, "idle") - 2 * FRAME_MS, longest = member(moved, "long");
+
+	cr_log_info(
+	    "html: %.0f frames, median %.1f ms, worst %.1f ms, worst of an idle page %.1f ms; longest task %.0f "
+	    "ms",
+	    member(moved, "frames"), member(moved, "median"), member(moved, "worst"), member(moved, "idle"), longest);
+	return late > 0 && longest > late ? longest - late : longest;
+}
+
+/* The browser reports no tasks below 50 ms. A page of a tenth of the events says how fast this machine is. */
+static void expect_smooth(struct page *page, struct page *small)
 {
 	double longest = 0, most = 0;
 
 	for (int i = 0; i < MOVES && longest >= most; i++) {
-		const json_t *moved = browser_ask(page->browser, "%s", move_around);
-		double late = member(moved, "idle") - 2 * FRAME_MS;
+		double least = longest_task(small);
 
-		longest = member(moved, "long");
-		most = TASK_MOST_MS + (late > 0 ? late : 0);
-		cr_log_info("html: %.0f frames, median %.1f ms, worst %.1f ms, worst of an idle page %.1f ms; longest "
-			    "task %.0f ms",
-			    member(moved, "frames"), member(moved, "median"), member(moved, "worst"),
-			    member(moved, "idle"), longest);
+		most = 2 * (least > TASK_REPORTED_MS ? least : TASK_REPORTED_MS);
+		longest = longest_task(page);
 	}
 	cr_assert(longest < most, "a task of %.0f ms", longest);
 }
@@ -1012,12 +1020,17 @@ SCENARIO(html, very_many_functions, SCENARIO_ONCE)
 	page_close(&page);
 }
 
-/* Ten million events: opens within three seconds, and no frame takes longer than a tenth of a second. */
+static struct outcome *run_load(const char *steps)
+{
+	return run(.python = python_any(), .timeout_s = 300, .env = {"EVPROF_EVENTS=call,c_call"},
+		   .args = {"@html_load.py", steps});
+}
+
+/* Ten million events: opens within three seconds, and moves as smoothly as one million. */
 SCENARIO(html, ten_million, SCENARIO_ONCE)
 {
-	struct outcome *outcome = run(.python = python_any(), .timeout_s = 300, .env = {"EVPROF_EVENTS=call,c_call"},
-				      .args = {"@html_load.py", "37000"});
-	struct page page = page_open(outcome);
+	struct outcome *outcome = run_load("37000"), *few = run_load("3700");
+	struct page page = page_open(outcome), small = page_open(few);
 	struct stat file;
 
 	(void)python;
@@ -1026,7 +1039,8 @@ SCENARIO(html, ten_million, SCENARIO_ONCE)
 	cr_log_info("html: %.0f events, %.1f MB, opened in %.0f ms", browser_number(page.browser, "evprof.meta.events"),
 		    (double)file.st_size / 1e6, page.ready_ms);
 	expect_quick(&page);
-	expect_smooth(&page);
+	expect_smooth(&page, &small);
 	expect_counts(&page, outcome);
+	page_close(&small);
 	page_close(&page);
 }
