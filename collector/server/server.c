@@ -209,22 +209,39 @@ static int handle_request(struct peer *peer, const struct control_message *messa
 	return error;
 }
 
+/* evprof run prints the reason after the program. The reason has no quotes. */
+static void refuse_hold(const struct peer *peer, const char *reason)
+{
+	char answer[512];
+	int bytes;
+
+	bytes = snprintf(answer, sizeof(answer),
+			 "{\"evprof\":%d,\"type\":\"summary\",\"error\":\"nothing was recorded: %s\"}", CONTROL_VERSION,
+			 reason);
+	if (bytes < (int)sizeof(answer))
+		send(peer->source.fd, answer, (size_t)bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 /* A message of another version: evprof run prints the reason, its own or that of a process of its session. */
 static void report_version(struct peer *peer, const struct control_message *message, const char *reason)
 {
 	const struct server_handler *handler = &peer->server->handler;
-	char answer[512];
-	int bytes;
 
-	if (message->type != CONTROL_HOLD) {
-		if (handler->absent)
-			handler->absent(handler->context, message, reason);
-	} else if (is_welcome(peer, message)) {
-		bytes = snprintf(answer, sizeof(answer), "{\"evprof\":%d,\"type\":\"summary\",\"error\":\"%s\"}",
-				 CONTROL_VERSION, reason);
-		if (bytes < (int)sizeof(answer))
-			send(peer->source.fd, answer, (size_t)bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
-	}
+	if (message->type == CONTROL_HOLD && is_welcome(peer, message))
+		refuse_hold(peer, reason);
+	else if (message->type != CONTROL_HOLD && handler->absent)
+		handler->absent(handler->context, message, reason);
+}
+
+static int refuse_user(const struct peer *peer, const struct control_message *message, char *reason,
+		       size_t reason_bytes)
+{
+	snprintf(reason, reason_bytes,
+		 "the collector serves user %u only, not user %u: start it with --allow-other-users",
+		 (unsigned)geteuid(), (unsigned)peer->who.uid);
+	if (message->type == CONTROL_HOLD)
+		refuse_hold(peer, reason);
+	return -EPERM;
 }
 
 static int handle_message(struct peer *peer, size_t bytes, int fds[SERVER_FDS_MAX], unsigned *fd_count, bool *kept,
@@ -246,10 +263,7 @@ static int handle_message(struct peer *peer, size_t bytes, int fds[SERVER_FDS_MA
 	if (error)
 		return error;
 	if (!is_welcome(peer, &message)) {
-		snprintf(reason, reason_bytes,
-			 "the collector serves user %u only, not user %u: start it with --allow-other-users",
-			 (unsigned)geteuid(), (unsigned)peer->who.uid);
-		error = -EPERM;
+		error = refuse_user(peer, &message, reason, reason_bytes);
 	} else if (message.type == CONTROL_HOLD) {
 		error = handle_hold(peer, &message, reason, reason_bytes);
 	} else if (message.type == CONTROL_JOIN) {

@@ -231,6 +231,36 @@ SCENARIO(use, daemon_with_a_limit_for_each_user, SCENARIO_ONCE)
 	expect(honest, background_stop(daemon) == 0, "the daemon ends with status 0: %s", file_read(daemon->log, NULL));
 }
 
+/* What the daemon answers to evprof run is what the user reads: the daemon's own log is somebody else's. */
+SCENARIO(use, daemon_of_another_user, SCENARIO_ONCE)
+{
+	struct outcome *first = run(.how = JOB_BARE, .args = {"mkdir", "traces"}), *outcome;
+	char *socket = text("/tmp/evprof-other-%d.sock", (int)getpid());
+	struct background *daemon;
+
+	(void)python;
+	if (geteuid() != 0)
+		cr_skip_test("only root can become another user");
+	daemon = background_start(&(struct job){
+	    .how = JOB_BARE,
+	    .args = {"%B/evprof-collector", "--socket", socket, "--output-dir", text("%s/traces", first->directory)}});
+	cr_assert(socket_waits(socket, daemon), "the daemon makes no socket: %s", file_read(daemon->log, NULL));
+	chmod(socket, 0666);
+	outcome = run(.how = JOB_BARE,
+		      .args = {"setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "%B/evprof", "run",
+			       "--socket", socket, "--", "sh", "-c", "echo out; exit 5"});
+	expect(outcome, outcome->status == 5 && strcmp(outcome->out, "out\n") == 0, "the program runs as it does bare");
+	expect(outcome,
+	       strcmp(outcome->err, "evprof: nothing was recorded: the collector serves user 0 only, not user 65534: "
+				    "start it with --allow-other-users\n") == 0,
+	       "one line says what to do");
+	expect(outcome, background_stop(daemon) == 0, "the daemon ends with status 0: %s",
+	       file_read(daemon->log, NULL));
+	outcome = run(.how = JOB_BARE, .args = {"%B/evprof", "run", "--socket", "/nonexistent/sock", "--", "true"});
+	expect(outcome, outcome->status == 125 && strstr(outcome->err, "start evprof-collector there"),
+	       "without a daemon a line says what to do");
+}
+
 /* The collector, which a child keeps alive, has no end of the program's pipes where it finds no /dev/null. */
 SCENARIO(use, root_without_dev_null, SCENARIO_ONCE)
 {

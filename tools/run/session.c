@@ -30,6 +30,16 @@
 #define SUMMARY_SECONDS 30
 #define FORMATS_SECONDS 600 /* if other formats are written, too */
 
+/* A daemon is named by --socket or EVPROF_SOCKET; without both evprof run needs none. */
+static int print_no_daemon(const char *what, const char *socket, int error)
+{
+	fprintf(stderr,
+		"evprof run: %s %s: %s; start evprof-collector there, or leave out --socket and " ENV_SOCKET
+		" for a collector of its own\n",
+		what, socket, strerror(error));
+	return -1;
+}
+
 static int print_error(const char *what, const char *which, int error)
 {
 	fprintf(stderr, "evprof: %s %s: %s\n", what, which, strerror(error));
@@ -246,10 +256,12 @@ int run_session_open(struct run_session *session, const char *socket, const char
 	if (socket)
 		session->socket = socket[0] == '@' ? strdup(socket) : realpath(socket, NULL);
 	if (socket && !session->socket)
-		return print_error("there is no collector at", socket, errno);
+		return print_no_daemon("there is no collector at", socket, errno);
 	if (!socket && start_private(session, collector) < 0)
 		return -1;
 	session->hold = open_socket(session->socket, false);
+	if (session->hold < 0 && socket)
+		return print_no_daemon("no collector answers at", session->socket, -session->hold);
 	if (session->hold < 0)
 		return print_error("no collector answers at", session->socket, -session->hold);
 	if (!is_ours(session->hold, session->socket, &user)) {
