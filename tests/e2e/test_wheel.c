@@ -21,6 +21,10 @@ static const char *const promises[] = {"pip install",
 				       "an environment that is not activated",
 				       "import evprof",
 				       "export",
+				       "native stacks, with names",
+				       "tree, check, diff, memory, annotate, completion",
+				       "evprof.profile()",
+				       "attach, status, top, snapshot, detach",
 				       "the daemon"};
 
 static void expect_trial(const struct python *python, const char *wheel)

@@ -9,7 +9,8 @@ wheel=$(realpath "$1") || exit 1
 interpreter=${2:-python3}
 work=$(mktemp -d) || exit 1
 daemon=
-trap '[ -z "$daemon" ] || kill "$daemon" 2>/dev/null; rm -rf "$work"' EXIT
+program=
+trap 'for one in $daemon $program; do kill "$one" 2>/dev/null; done; rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM HUP
 unset LD_PRELOAD PYTHONPATH PYTHONHOME
 cd "$work" || exit 1
@@ -89,6 +90,53 @@ evprof run --native -o native.evp app.py >out 2>err
 [ $? = 3 ] && ! grep -q 'no native stacks' err && evprof export --format folded --weight bytes native.evp -o - 2>err |
 	grep -q 'Py' || fails "evprof run --native"
 works "native stacks, with names"
+
+evprof tree --min-percent 0 trial.evp >out 2>err && grep -q '  fib .*app.py:' out || fails "evprof tree"
+evprof check --max-calls app:fib=465 trial.evp >out 2>err || fails "evprof check"
+! evprof check --max-calls app:fib=464 trial.evp >out 2>&1 || fails "evprof check fails at one call more"
+evprof diff trial.evp native.evp >out 2>err && grep -q 'function calls' out || fails "evprof diff"
+evprof memory trial.evp >out 2>err && grep -q '^  peak ' out || fails "evprof memory"
+evprof annotate trial.evp app.py >out 2>err && grep -q 'def fib' out || fails "evprof annotate"
+evprof completion bash >out 2>err && bash -n out || fails "evprof completion"
+works "tree, check, diff, memory, annotate, completion"
+
+cat >block.py <<'END'
+import re
+
+import evprof
+
+with evprof.profile() as p:
+    sorted(range(100), key=lambda number: -number)
+assert re.search(r"^ +100 .*<lambda>", p.text(), re.M), p.text()
+END
+python block.py >out 2>err || fails "evprof.profile() without evprof run"
+works "evprof.profile()"
+
+# A program that runs already; its own count of calls is in the file when it has ended.
+cat >busy.py <<'END'
+import os, sys, time
+
+
+def tick():
+    time.sleep(0.001)
+
+
+while not os.path.exists("enough"):
+    tick()
+END
+python busy.py &
+program=$!
+sleep 1
+evprof attach -q -o attached.evp "$program" >out 2>err || fails "evprof attach"
+evprof status "$program" >out 2>err && grep -q "^ *$program  events" out || fails "evprof status"
+evprof top --count 2 --interval 0.5 "$program" >out 2>err && grep -q 'tick .*busy.py' out || fails "evprof top"
+evprof snapshot -o snapshot.evp "$program" >out 2>err && evprof report snapshot.evp 2>err | grep -q '(tick)' || fails "evprof snapshot"
+evprof detach "$program" >out 2>err || fails "evprof detach"
+: >enough
+wait "$program" || fails "the program that was attached to"
+program=
+evprof report attached.evp 2>err | grep -q '(tick)' || fails "the trace of evprof attach"
+works "attach, status, top, snapshot, detach"
 
 mkdir traces
 evprof-collector --socket "$work/socket" --output-dir "$work/traces" >daemon.log 2>&1 &
