@@ -103,6 +103,7 @@ static void expect_summary(const struct outcome *outcome, bool late)
 {
 	expect(outcome, strstr(outcome->out, "slowest tests, in seconds\n"), "the tests");
 	expect(outcome, strstr(outcome->out, "app.py:") && strstr(outcome->out, "(query)\n"), "the functions");
+	expect(outcome, !strstr(outcome->out, "_library.py:"), "none of evprof's own, wherever the package is");
 	expect(outcome, strstr(outcome->out, "; show it with: evprof report "), "the trace");
 	expect(outcome, !strstr(outcome->out, "the library was loaded by pytest") == !late,
 	       "what a late library cannot do");

@@ -1,9 +1,12 @@
 """Where the files of evprof are that are not Python: the tool, the collector, the libraries."""
+import glob
 import os
 import sys
 from typing import Iterator
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
+#: A pattern of the package's own functions, for a filter.
+OWN_FUNCTIONS = glob.escape(_HERE) + "/*"
 
 
 def _above(levels: int) -> str:

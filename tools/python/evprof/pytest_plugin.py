@@ -263,17 +263,18 @@ def slowest_functions(paths: List[str], root: str) -> List[Tuple[Tuple[str, int,
     """The Python functions below a folder, of several traces, added up, the longest own time first: (file, line, name), (calls, own
     and cumulative ns).
 
-    Other functions, C functions, the standard library and installed packages are left out: their time is their callers' own.
+    Other functions, C functions, this package, the standard library and installed packages are left out: their time is their callers' own.
     EvprofError: a trace cannot be read.
 
     >>> from evprof.pytest_plugin import slowest_functions
     >>> [calls for (file, line, name), (calls, own, cumulative) in slowest_functions([trace_path], "/") if name == "leaf"]
     [1000]
     """
+    from ._paths import OWN_FUNCTIONS
     from .trace import load
     found: Dict[Tuple[str, int, str], Tuple[int, int, int]] = {}
     for path in paths:
-        with load(path, exclude_syspath=True, include=glob.escape(root.rstrip("/")) + "/*") as trace:
+        with load(path, exclude_syspath=True, include=glob.escape(root.rstrip("/")) + "/*", exclude=OWN_FUNCTIONS) as trace:
             for row in trace.functions():
                 if not row.calls:
                     continue
