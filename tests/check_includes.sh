@@ -41,9 +41,9 @@ owner_file() { # FILE HEADER
 }
 
 rooms_preload="base python join ring definitions life hooks calibrate start"
-rooms_shared="file"
+rooms_shared="file remote"
 rooms_collector="base ring sampler symbols trace session server"
-rooms_tools="util trace replay cut analysis report export html api control run attach watch top serve cmd"
+rooms_tools="util trace replay cut analysis report export html api control run attach stack watch top serve cmd"
 
 folder_of() { # PART
 	case $1 in shared) echo tools/shared ;; *) echo "$1" ;; esac
@@ -80,7 +80,7 @@ check_system_header() { # FILE PART NAME
 check_own_header() { # FILE PART NAME
 	case $3 in
 	evprof/*.h) [ -e "include/$3" ] || broken "$1" "\"$3\"" "no such contract in include/evprof/" ;;
-	file/*) [ -e "tools/shared/$3" ] && [ "$2" != preload ] || broken "$1" "\"$3\"" "tools/shared/ is for collector/ and tools/" ;;
+	file/* | remote/*) [ -e "tools/shared/$3" ] && [ "$2" != preload ] || broken "$1" "\"$3\"" "tools/shared/ is for collector/ and tools/" ;;
 	*/*)
 		[ -e "$2/$3" ] || broken "$1" "\"$3\"" "only include/evprof/ and headers of $2/ are allowed"
 		check_room "$1" "$2" "$3"

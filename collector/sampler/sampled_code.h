@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sampler/remote.h"
+#include "remote/remote.h"
 #include "ring/ring_writer.h"
 
 struct sampled_code {

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "sampler/remote.h"
+#include "remote/remote.h"
 
 #define SAMPLED_LINKS 4096
 

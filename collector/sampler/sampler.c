@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "file/line_table.h"
-#include "sampler/remote.h"
+#include "remote/remote.h"
 #include "ring/ring_writer.h"
 #include "sampler/sampled_code.h"
 #include "sampler/sampled_stack.h"

@@ -54,15 +54,9 @@ bool python_redirect(const struct python_method *method, void *function)
 	return done;
 }
 
-/* PyTypeObject: the same in all versions. */
-#define TYPE_BASIC_SIZE 32
-/* PyVarObject.ob_size. */
-#define VARIABLE_SIZE 16
-#define TYPE_MEMBERS 240
-
 size_t python_member(const void *type, const char *name, enum python_member_type kind)
 {
-	const struct python_member *at = python_object_field(type, TYPE_MEMBERS);
+	const struct python_member *at = python_object_field(type, PYTHON_TYPE_MEMBERS);
 
 	for (; at && at->name; at++)
 		if (!strcmp(at->name, name))
@@ -72,7 +66,7 @@ size_t python_member(const void *type, const char *name, enum python_member_type
 
 size_t python_basic_size(const void *type)
 {
-	return (size_t)python_object_field(type, TYPE_BASIC_SIZE);
+	return (size_t)python_object_field(type, PYTHON_TYPE_BASIC_SIZE);
 }
 
 void *python_dealloc(const struct object *object)
@@ -86,7 +80,7 @@ uint64_t python_code_size(const struct object *code)
 	const struct object *sized = python.layout.code_bytes ? python_field(code, python.layout.code_bytes) : code;
 	unsigned unit = python.layout.code_bytes ? 1 : 2;
 
-	return unit * (uint64_t)(uintptr_t)python_object_field(sized, VARIABLE_SIZE);
+	return unit * (uint64_t)(uintptr_t)python_object_field(sized, PYTHON_SIZE);
 }
 
 bool python_succeeds(struct object *result)

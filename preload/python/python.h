@@ -1,7 +1,8 @@
 /*
  * python.h - the interpreter in this process: its functions, found with dlsym, and the few layouts that hooks read.
  *
- * Everything that differs between Python versions is in this room; a new version is a row of versions.c. The
+ * Everything that differs between Python versions is in this room and in evprof/python_versions.h, where a new
+ * version is a row. The
  * library links no libpython and includes no Python header: a PyObject is an opaque pointer, whose type is at a known
  * offset.
  */
@@ -12,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "evprof/python_versions.h"
 
 struct object;	     /* PyObject */
 struct thread_state; /* PyThreadState */
@@ -152,44 +155,6 @@ struct python_method {
 	X(int, PyDict_GetItemStringRef, (struct object *, const char *, struct object **))                             \
 	X(void, PyEval_SetProfileAllThreads, (python_profile profile, struct object *))                                \
 	X(int, Py_GetRecursionLimit, (void))
-
-/* What some versions do. */
-enum python_trait {
-	PYTHON_CLEARS_PENDING_CALLS = 1 << 0, /* when the runtime is first initialized (3.7) */
-	PYTHON_NAMES_TASKS = 1 << 1,	      /* tasks of asyncio have names (from 3.8 on) */
-	PYTHON_NATIVE_IDS = 1 << 2,	      /* a Thread has its kernel id, once it runs (from 3.8 on) */
-	PYTHON_EVENT_BLOCKS = 1 << 3,	      /* objects are allocated for events (3.9 to 3.13, see event_blocks.h) */
-	PYTHON_WALKS_LINES = 1 << 4,	      /* the line is searched at each event of a profile function (3.10) */
-	/*
-	 * From 3.11 on a frame is the interpreter's own, and that of a coroutine part of it; code has its instructions
-	 * and a qualified name.
-	 */
-	PYTHON_OWN_FRAMES = 1 << 5,
-	PYTHON_FRAME_BEHIND_CFRAME = 1 << 6, /* the thread state leads to the running frame by its cframe (3.12) */
-	/* Interpreters share the code objects of frozen modules, which survive the end of Python (3.12). */
-	PYTHON_SHARES_FROZEN_CODE = 1 << 7,
-	PYTHON_KNOWN_WITHOUT_GIL = 1 << 8, /* its free-threaded build can be recorded (3.13) */
-	PYTHON_UNWINDS_PAST = 1 << 9,	   /* the offset of an unwound instruction is that of its end (from 3.15 on) */
-};
-
-/* Offsets of the table in versions.c, in bytes; 0 where the field is not read in this version. */
-struct python_layout {
-	uint8_t yields[2];     /* YIELD_VALUE, plain and instrumented (from 3.12 on); 0: not known */
-	size_t code_bytes;     /* PyCodeObject.co_code (until 3.10) */
-	size_t frame_last;     /* PyFrameObject.f_lasti (until 3.10) */
-	unsigned last_unit;    /* bytes of one unit of f_lasti */
-	size_t inner_previous; /* _PyInterpreterFrame.prev_instr (3.11) */
-	size_t locals;	       /* f_localsplus of the frame, or of the inner frame */
-	size_t chain_code;     /* the code of an interpreter frame, which is a PyFrameObject until 3.10 ... */
-	size_t chain_back;     /* ... and the frame of its caller */
-	size_t chain_globals;  /* ... and its globals */
-	size_t frame_owner;    /* _PyInterpreterFrame.owner, a byte (from 3.11 on) */
-	size_t state_profile;  /* PyThreadState.c_profilefunc */
-	size_t state_tracing;  /* PyThreadState.use_tracing (until 3.9) */
-	size_t state_cframe;   /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
-	size_t state_bytes;    /* PyThreadState (until 3.11) */
-	size_t runtime_ceval;  /* _PyRuntime.ceval, see python_takes_pending_calls() (3.8) */
-};
 
 struct python {
 	bool found;
@@ -398,33 +363,6 @@ static inline int python_int(const void *object, size_t offset)
 {
 	return *(const int *)((const char *)object + offset);
 }
-
-/*
- * Offsets that are the same in all versions that have the field. They are constants, because hooks use them at each
- * event. Offsets of objects are for builds with the GIL; without it the head of objects is longer (see
- * python_object_field()).
- */
-#define PYTHON_OBJECT_BYTES 16 /* PyObject */
-#define PYTHON_OBJECT_SHIFT 16
-enum {
-	PYTHON_REFERENCES = 0,	       /* PyObject.ob_refcnt (with the GIL) */
-	PYTHON_TYPE = 8,	       /* PyObject.ob_type */
-	PYTHON_TYPE_NAME = 24,	       /* PyTypeObject.tp_name */
-	PYTHON_TYPE_DEALLOC = 48,      /* PyTypeObject.tp_dealloc */
-	PYTHON_TYPE_VECTORCALL = 56,   /* PyTypeObject.tp_vectorcall_offset (from 3.8 on) */
-	PYTHON_C_FUNCTION_METHOD = 16, /* PyCFunctionObject.m_ml */
-	PYTHON_C_FUNCTION_SELF = 24,   /* PyCFunctionObject.m_self */
-	PYTHON_C_FUNCTION_MODULE = 32, /* PyCFunctionObject.m_module */
-	PYTHON_DESCRIPTOR_CLASS = 16,  /* PyDescrObject.d_type */
-	PYTHON_DESCRIPTOR_METHOD = 40, /* PyMethodDescrObject.d_method */
-	PYTHON_FRAME_CODE = 32,	       /* PyFrameObject.f_code (until 3.10) */
-	PYTHON_FRAME_INNER = 24,       /* PyFrameObject.f_frame (from 3.11 on) */
-	PYTHON_INNER_CODE = 32,	       /* _PyInterpreterFrame.f_code (3.11) */
-};
-
-/* FRAME_OWNED_BY_GENERATOR, FRAME_OWNED_BY_CSTACK (3.12, 3.13), FRAME_OWNED_BY_INTERPRETER (from 3.14 on) */
-#define PYTHON_FRAME_OWNED_BY_GENERATOR 1
-#define PYTHON_FRAME_OWNED_BY_C 3
 
 /* With the GIL. */
 static inline ssize_t python_references(const void *object)

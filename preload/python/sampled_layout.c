@@ -42,14 +42,11 @@ static uint32_t find_word(const void *at, uintptr_t word, uint32_t from, uint32_
 
 #define STATE_BYTES 1024     /* PyThreadState is larger in all versions */
 #define THREAD_BYTES 2048    /* struct pthread of glibc, likewise */
-#define STATE_INTERPRETER 16 /* PyThreadState.interp, until 3.7 */
-#define STATE_FRAME 24	     /* PyThreadState.frame, until 3.10 */
-#define CFRAME_FRAME 8	     /* CFrame.current_frame, 3.11 */
 
 /* Until 3.7 no function returns it. */
 static const void *interpreter_of(const void *state)
 {
-	return python.current_interpreter ? python.current_interpreter() : python_field(state, STATE_INTERPRETER);
+	return python.current_interpreter ? python.current_interpreter() : python_field(state, PYTHON_STATE_INTERPRETER);
 }
 
 static bool find_threads(void)
@@ -57,8 +54,8 @@ static bool find_threads(void)
 	const void *state = python.current_thread_state();
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
 
-	sampling.state_previous = 0;
-	sampling.state_next = 8;
+	sampling.state_previous = PYTHON_STATE_PREVIOUS;
+	sampling.state_next = PYTHON_STATE_NEXT;
 	sampling.state_interpreter = find_word(state, (uintptr_t)interpreter_of(state), 16, 64);
 	sampling.state_thread = find_word(state, (uintptr_t)pthread_self(), 24, STATE_BYTES);
 	sampling.thread_tid = find_value((const void *)pthread_self(), &tid, sizeof(tid), 16, THREAD_BYTES);
@@ -71,12 +68,12 @@ static bool find_frame(const void *frame)
 
 	sampling.frame_back = (uint32_t)python.layout.chain_back;
 	sampling.frame_code = (uint32_t)python.layout.chain_code;
-	sampling.state_frame = STATE_FRAME;
+	sampling.state_frame = PYTHON_STATE_FRAME;
 	if (python.monitoring)
 		sampling.state_frame = (uint32_t)python.state_frame;
 	if (python.inner_frames) {
 		sampling.state_frame = (uint32_t)python.layout.state_cframe;
-		sampling.frame_holder = 1 + CFRAME_FRAME;
+		sampling.frame_holder = 1 + PYTHON_CFRAME_FRAME;
 	}
 	if (python_has(PYTHON_FRAME_BEHIND_CFRAME)) {
 		sampling.frame_holder = 1;
@@ -99,7 +96,8 @@ static bool find_instruction(const void *frame, const struct object *code, long 
 		       last / (long)python.layout.last_unit;
 	}
 	sampling.frame_instruction =
-	    find_word(frame, (uintptr_t)code + sampling.code_instructions + (uintptr_t)last, 40, 112);
+	    find_word(frame, (uintptr_t)code + sampling.code_instructions + (uintptr_t)last, PYTHON_INSTRUCTION_FIRST,
+		      PYTHON_INSTRUCTION_END);
 	return sampling.frame_instruction != 0;
 }
 
@@ -115,10 +113,6 @@ static long last_instruction(struct object *frame)
 }
 
 /* ---- objects ----------------------------------------------------------------------------------------------------- */
-
-/* PyVarObject.ob_size, PyASCIIObject.length; and in a string the words after it: hash, state */
-#define OBJECT_SIZE 16
-#define TEXT_STATE 32
 
 static bool find_code(void)
 {
@@ -145,9 +139,9 @@ static bool find_bytes(const struct object *code)
 
 	if (python.PyBytes_AsStringAndSize(bytes, &data, &size))
 		return false;
-	sampling.size = OBJECT_SIZE + (uint32_t)python.object_shift;
+	sampling.size = PYTHON_SIZE + (uint32_t)python.object_shift;
 	sampling.bytes_data = (uint32_t)(data - (char *)bytes);
-	return (ssize_t)python_object_field(bytes, OBJECT_SIZE) == size && sampling.bytes_data < 128;
+	return (ssize_t)python_object_field(bytes, PYTHON_SIZE) == size && sampling.bytes_data < 128;
 }
 
 /* Strings of one, two and four bytes a character, and their characters. */
@@ -177,7 +171,7 @@ static bool find_text(void)
 {
 	uint32_t states[SAMPLES], places[SAMPLES];
 
-	sampling.text_state = TEXT_STATE + (uint32_t)python.object_shift;
+	sampling.text_state = PYTHON_TEXT_STATE + (uint32_t)python.object_shift;
 	for (int i = 0; i < SAMPLES; i++) {
 		struct object *text = python.PyUnicode_FromString(samples[i].utf8);
 

@@ -2,10 +2,10 @@
  * remote.h - reads Python's objects in the memory of another process, which runs meanwhile.
  *
  * Objects may be freed or replaced while they are read. Each function reports unreadable memory, and no value is
- * trusted. Used by the sampler only.
+ * trusted. Used by the sampler and by evprof stack.
  */
-#ifndef COLLECTOR_REMOTE_H
-#define COLLECTOR_REMOTE_H
+#ifndef SHARED_REMOTE_H
+#define SHARED_REMOTE_H
 
 #include <stdbool.h>
 #include <stddef.h>

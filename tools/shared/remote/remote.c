@@ -1,7 +1,7 @@
 /*
  * remote.c - see remote.h.
  */
-#include "sampler/remote.h"
+#include "remote/remote.h"
 
 #include <errno.h>
 #include <string.h>
