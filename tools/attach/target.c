@@ -113,19 +113,20 @@ static int check_access(struct target *target, char *why, size_t bytes)
 
 /* A line of /proc/PID/maps. */
 struct mapping {
-	uint64_t start, end, offset, inode;
-	char path[PATH_MAX]; /* as we see it, or the process, or neither */
+	struct target_file file;
+	uint64_t offset;
 };
 
 static bool parse_mapping(const char *line, struct mapping *mapping)
 {
+	struct target_file *file = &mapping->file;
 	int path = 0;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*4s %" SCNx64 " %*s %" SCNu64 " %n", &mapping->start, &mapping->end,
-		   &mapping->offset, &mapping->inode, &path) < 4 ||
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*4s %" SCNx64 " %*s %" SCNu64 " %n", &file->start, &file->end,
+		   &mapping->offset, &file->inode, &path) < 4 ||
 	    !path || line[path] != '/')
 		return false;
-	snprintf(mapping->path, sizeof(mapping->path), "%.*s", (int)strcspn(line + path, "\n"), line + path);
+	snprintf(file->path, sizeof(file->path), "%.*s", (int)strcspn(line + path, "\n"), line + path);
 	return true;
 }
 
@@ -142,51 +143,66 @@ static int open_same(const char *path, uint64_t inode)
 }
 
 /* Opens the file of a mapping. The path may be that in a root of the process, and the file may have been replaced. */
-static int open_mapped(const struct target *target, const struct mapping *mapping)
+static int open_mapped(const struct target *target, const struct target_file *file)
 {
 	char path[64 + PATH_MAX];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)target->pid, mapping->start,
-		 mapping->end);
-	fd = open_same(path, mapping->inode); /* root only */
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)target->pid, file->start,
+		 file->end);
+	fd = open_same(path, file->inode); /* root only */
 	if (fd >= 0)
 		return fd;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)target->pid, mapping->path);
-	fd = open_same(path, mapping->inode);
+	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)target->pid, file->path);
+	fd = open_same(path, file->inode);
 	if (fd >= 0)
 		return fd;
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)target->pid);
-	fd = open_same(path, mapping->inode);
-	return fd >= 0 ? fd : open_same(mapping->path, mapping->inode);
+	fd = open_same(path, file->inode);
+	return fd >= 0 ? fd : open_same(file->path, file->inode);
+}
+
+/* Fills in the addresses of the file's symbols in the process. */
+static int find_symbols(const struct target *target, const struct target_file *file, struct elf_symbol *symbols,
+			unsigned count)
+{
+	int fd = open_mapped(target, file), r;
+	uint64_t base = 0;
+
+	if (fd < 0)
+		return -ENOENT;
+	r = elf_file_find(fd, symbols, count);
+	if (r >= 0)
+		r = elf_file_base(fd, &base);
+	close(fd);
+	for (unsigned i = 0; i < count; i++)
+		symbols[i].value = r == 0 && symbols[i].value ? symbols[i].value + file->start - base : 0;
+	return r;
+}
+
+int target_symbols(const struct target *target, struct elf_symbol *symbols, unsigned count)
+{
+	return find_symbols(target, &target->python, symbols, count);
 }
 
 /* Takes the addresses of a file that defines Python's functions. */
-static void take_python(struct target *target, const struct mapping *mapping)
+static void take_python(struct target *target, const struct target_file *file)
 {
 	struct elf_symbol symbols[] = {{.name = "Py_AddPendingCall"},
 				       {.name = "PyRun_SimpleString"},
 				       {.name = "_PyEval_EvalFrameDefault"},
 				       {.name = "_PyRuntime"},
 				       {.name = "Py_Version"}};
-	int fd = open_mapped(target, mapping);
-	uint64_t base = 0, shift;
 
-	if (fd < 0)
+	if (find_symbols(target, file, symbols, sizeof(symbols) / sizeof(symbols[0])) < 0 || !symbols[0].value)
 		return;
-	elf_file_find(fd, symbols, sizeof(symbols) / sizeof(symbols[0]));
-	if (!symbols[0].value || elf_file_base(fd, &base) < 0) {
-		close(fd);
-		return;
-	}
-	close(fd);
-	shift = mapping->start - base;
-	target->add_call = symbols[0].value + shift;
-	target->run_string = symbols[1].value ? symbols[1].value + shift : 0;
-	target->evaluate = symbols[2].value ? symbols[2].value + shift : 0;
+	target->python = *file;
+	target->add_call = symbols[0].value;
+	target->run_string = symbols[1].value;
+	target->evaluate = symbols[2].value;
 	target->evaluate_bytes = symbols[2].size;
-	target->runtime = symbols[3].value ? symbols[3].value + shift : 0;
-	if (symbols[4].value && target_read(target, symbols[4].value + shift, &target->version, 4) < 0)
+	target->runtime = symbols[3].value;
+	if (symbols[4].value && target_read(target, symbols[4].value, &target->version, 4) < 0)
 		target->version = 0;
 }
 
@@ -194,17 +210,11 @@ static void take_python(struct target *target, const struct mapping *mapping)
 static void take_library(struct target *target, const struct mapping *mapping)
 {
 	struct elf_symbol follow = {.name = "evprof_attach_follow"};
-	uint64_t base = 0;
-	int fd;
 
 	target->has_library = true;
-	snprintf(target->library, sizeof(target->library), "%s", mapping->path);
-	fd = mapping->offset ? -1 : open_mapped(target, mapping);
-	if (fd < 0)
-		return;
-	if (elf_file_find(fd, &follow, 1) == 1 && elf_file_base(fd, &base) == 0)
-		target->follow = follow.value + mapping->start - base;
-	close(fd);
+	snprintf(target->library, sizeof(target->library), "%s", mapping->file.path);
+	if (!mapping->offset && find_symbols(target, &mapping->file, &follow, 1) == 0)
+		target->follow = follow.value;
 }
 
 /* Its file may have been removed since it was loaded. */
@@ -218,17 +228,18 @@ static bool is_library(const char *path)
 /* Whether the file may define Python's functions: the program itself, or a shared libpython. */
 static bool may_be_python(const struct mapping *mapping, const char *program)
 {
-	const char *name = strrchr(mapping->path, '/');
+	const char *name = strrchr(mapping->file.path, '/');
 
-	return mapping->offset == 0 && (strcmp(mapping->path, program) == 0 || (name && strstr(name, "libpython")));
+	return mapping->offset == 0 &&
+	       (strcmp(mapping->file.path, program) == 0 || (name && strstr(name, "libpython")));
 }
 
 static void read_mapping(struct target *target, const struct mapping *mapping, const char *program)
 {
-	if (is_library(mapping->path))
+	if (is_library(mapping->file.path))
 		take_library(target, mapping);
 	if (!target->add_call && may_be_python(mapping, program))
-		take_python(target, mapping);
+		take_python(target, &mapping->file);
 }
 
 static int read_mappings(struct target *target, char *why, size_t bytes)
@@ -254,7 +265,7 @@ static int read_mappings(struct target *target, char *why, size_t bytes)
 	return 0;
 }
 
-int target_find(struct target *target, pid_t pid, char *why, size_t bytes)
+int target_look(struct target *target, pid_t pid, char *why, size_t bytes)
 {
 	*target = (struct target){.pid = pid};
 	if (check_access(target, why, bytes) < 0 || read_mappings(target, why, bytes) < 0)
@@ -262,6 +273,13 @@ int target_find(struct target *target, pid_t pid, char *why, size_t bytes)
 	if (!target->add_call || !target->run_string)
 		return complain(why, bytes, "process %d (%s) is no CPython of its own, 3.6 or later", (int)pid,
 				target->program);
+	return 0;
+}
+
+int target_find(struct target *target, pid_t pid, char *why, size_t bytes)
+{
+	if (target_look(target, pid, why, bytes) < 0)
+		return -1;
 	if (target->has_library && !target->follow)
 		return complain(why, bytes, "process %d has another version of evprof loaded, %s", (int)pid,
 				target->library);

@@ -8,6 +8,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "attach/elf_file.h"
+
+/* A file that is mapped: its first mapping. */
+struct target_file {
+	uint64_t start, end, inode;
+	char path[4096]; /* as we see it, or the process, or neither */
+};
+
 struct target {
 	pid_t pid;
 	uid_t user;
@@ -23,8 +31,9 @@ struct target {
 	uint64_t run_string; /* PyRun_SimpleString */
 	uint64_t evaluate;   /* _PyEval_EvalFrameDefault, and its bytes */
 	uint64_t evaluate_bytes;
-	uint64_t runtime; /* _PyRuntime */
-	uint64_t follow;  /* the library's evprof_attach_follow(); 0: not loaded, or another version */
+	uint64_t runtime;	   /* _PyRuntime */
+	struct target_file python; /* the file that defines Python's functions */
+	uint64_t follow;	   /* the library's evprof_attach_follow(); 0: not loaded, or another version */
 };
 
 /*
@@ -32,6 +41,14 @@ struct target {
  * user's, not a Python.
  */
 int target_find(struct target *target, pid_t pid, char *why, size_t why_bytes);
+
+/* Likewise, for a look from outside: another version of evprof may be loaded. */
+int target_look(struct target *target, pid_t pid, char *why, size_t why_bytes);
+
+/*
+ * The addresses in the process of symbols of Python's file; 0: not found. Returns 0 or -errno: the file cannot be read.
+ */
+int target_symbols(const struct target *target, struct elf_symbol *symbols, unsigned count);
 
 /* Reads memory of the process. 0 or -errno. */
 int target_read(const struct target *target, uint64_t address, void *out, size_t bytes);

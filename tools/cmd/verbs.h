@@ -20,6 +20,7 @@ int cmd_top(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
 int cmd_start(int argc, char **argv);
 int cmd_mark(int argc, char **argv);
+int cmd_stack(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_detach(int argc, char **argv);
 int cmd_report(int argc, char **argv);

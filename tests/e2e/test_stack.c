@@ -1,0 +1,127 @@
+/*
+ * test_stack.c - evprof stack prints what the threads of a running Python do, recorded or not. The oracles are the
+ * program's own faulthandler, and the program's source.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "process.h"
+
+/* Functions, lines, names and waits of parked threads. */
+SCENARIO(stack, parked, 6)
+{
+	struct outcome *outcome;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .how = JOB_BARE, .args = {"@stacked.py", build_path("evprof")});
+	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"),
+	       "the stacks are those of faulthandler");
+}
+
+/* The same, while hooks of evprof are set in it. */
+SCENARIO_SOME(stack, recorded, SUPPORTED)
+{
+	struct outcome *outcome;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .how = JOB_PRELOAD, .args = {"@stacked.py", build_path("evprof")});
+	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"),
+	       "the stacks are those of faulthandler");
+}
+
+/* A hundred looks at a busy program in make check-all. */
+SCENARIO(stack, busy, 6)
+{
+	struct outcome *outcome;
+	json_t *said;
+	long long seen;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .how = JOB_BARE, .timeout_s = 300,
+		      .args = {"@stacks_busy.py", build_path("evprof"), test_all() ? "100" : "15"});
+	said = json_loads(outcome->out, 0, NULL);
+	expect(outcome, outcome->status == 0 && said, "it ends well");
+	seen = json_integer_value(json_object_get(said, "seen"));
+	expect(outcome, seen == (test_all() ? 300 : 45), "each thread is in each look, not %lld times", seen);
+	expect(outcome, json_array_size(json_object_get(said, "wrong")) == 0, "no stack is one that it cannot have");
+	expect(outcome, json_integer_value(json_object_get(said, "whole")) * 2 > seen, "most are complete");
+	expect(outcome, json_integer_value(json_object_get(said, "depth")) > 8, "and some are deep");
+	json_decref(said);
+}
+
+/* A program that prints "ready" when it has begun. */
+static struct background *start(const char *program)
+{
+	struct background *background =
+	    background_start(&(const struct job){.python = python_any(), .how = JOB_BARE, .args = {"-uc", program}});
+	char *log = NULL;
+
+	for (int i = 0; i < 600 && !(log && strstr(log, "ready")); i++) {
+		free(log);
+		usleep(50000);
+		log = file_read(background->log, NULL);
+	}
+	free(log);
+	return background;
+}
+
+static void expect_refusal(const char *target, const char *line)
+{
+	struct outcome *outcome = tool("stack", target);
+
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, line), "a line has: %s", line);
+	expect(outcome, strchr(outcome->err, '\n') == outcome->err + strlen(outcome->err) - 1, "one line");
+	expect(outcome, !outcome->out_bytes, "nothing is printed");
+}
+
+/* What people see, and which processes a name means. */
+SCENARIO(stack, by_name, SCENARIO_ONCE)
+{
+	struct background *one, *other;
+	struct outcome *outcome;
+	json_t *said;
+
+	(void)python;
+	one = start("import time\ndef naps(): print('ready'); time.sleep(60)\nnaps()");
+	other = background_start(&(const struct job){.how = JOB_BARE, .args = {"/bin/sleep", "60"}});
+	outcome = tool("stack", text("%d", (int)one->pid));
+	expect(outcome,
+	       outcome->status == 0 && strstr(outcome->out, "MainThread: sleeping (") &&
+		   strstr(outcome->out, "\n    naps (<string>:2)\n    <module> (<string>:3)\n"),
+	       "the stack is there");
+	outcome = tool("stack", "--json", "all");
+	said = json_loads(outcome->out, 0, NULL);
+	expect(outcome, outcome->status == 0 && json_array_size(json_object_get(said, "processes")) >= 1,
+	       "all are many");
+	json_decref(said);
+	expect_refusal("no-such-program", "there is no Python process no-such-program that this user may read");
+	expect_refusal("999999999", "there is no process 999999999");
+	expect_refusal(text("%d", (int)other->pid), "is no CPython");
+	outcome = tool("stack");
+	expect(outcome, outcome->status == 2, "a target is needed");
+	expect(outcome, kill(one->pid, 0) == 0, "the program goes on");
+	background_stop(other);
+	background_stop(one);
+}
+
+/* It is not stopped by a look, and one that is stopped is seen as such. */
+SCENARIO(stack, stopped, SCENARIO_ONCE)
+{
+	struct background *loop = start("import time; print('ready')\nwhile 1: time.sleep(0.001)");
+	struct outcome *outcome = NULL;
+
+	(void)python;
+	kill(loop->pid, SIGSTOP);
+	for (int i = 0; i < 50 && !(outcome && strstr(outcome->out, ": stopped")); i++) {
+		usleep(100000);
+		outcome = tool("stack", text("%d", (int)loop->pid));
+	}
+	expect(outcome,
+	       outcome->status == 0 && strstr(outcome->out, "MainThread: stopped\n    <module> (<string>:2)\n"),
+	       "it is stopped in its line");
+	kill(loop->pid, SIGCONT);
+	background_stop(loop);
+}

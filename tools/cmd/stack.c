@@ -1,0 +1,188 @@
+/*
+ * stack.c - evprof stack: the Python stacks of all threads of running processes, now, recorded or not.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/verbs.h"
+#include "evprof/proc.h"
+#include "stack/print.h"
+#include "util/cli.h"
+#include "util/output.h"
+
+static const char help_text[] =
+    "usage: evprof stack [options] PID|NAME|all\n"
+    "\n"
+    "Prints what all threads of a running Python, 3.6 or later, do now: their functions with file and line, the\n"
+    "innermost first, and what they wait for. The process is recorded or not, is not stopped, and runs nothing for "
+    "it.\n"
+    "NAME is that of the program or its script (gunicorn, app.py); all are those of this host that may be read.\n"
+    "\n"
+    "      --json  for programs: \"processes\"\n"
+    "\n"
+    "Needs the right to trace the process: its user's or root's.\n"
+    "\n"
+    "Exit status: 0; 1 if some processes could not be read; 2 if none could.\n";
+
+#define NAME_BYTES 4096
+
+struct request {
+	bool json;
+	const char *target;
+	struct output output;
+	size_t printed, failed;
+};
+
+/* --- processes by name --- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Whether the name is that of the file without what follows its last dot: app for app.py. */
+static bool is_name_of(const char *name, const char *path)
+{
+	const char *base = base_name(path), *dot = strrchr(base, '.');
+
+	return !strcmp(base, name) ||
+	       (dot && strlen(name) == (size_t)(dot - base) && !strncmp(base, name, strlen(name)));
+}
+
+/* The program, or the first argument that is no option: a script; or a module after -m. */
+static bool command_has(const char *command, size_t bytes, const char *name)
+{
+	const char *end = command + bytes;
+
+	if (is_name_of(name, command))
+		return true;
+	for (const char *at = command + strlen(command) + 1; at < end; at += strlen(at) + 1)
+		if (*at != '-')
+			return is_name_of(name, at);
+	return false;
+}
+
+static bool has_name(pid_t pid, const char *name)
+{
+	char path[64], text[NAME_BYTES];
+	ssize_t bytes;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	if (proc_read(path, text, sizeof(text)) > 0) {
+		text[strcspn(text, "\n")] = 0;
+		if (!strcmp(text, name))
+			return true;
+	}
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	bytes = proc_read(path, text, sizeof(text));
+	return bytes > 0 && command_has(text, (size_t)bytes, name);
+}
+
+/* --- one process --- */
+
+static void print_one(struct request *request, const struct snapshot *snapshot)
+{
+	if (request->json) {
+		output_string(&request->output, request->printed ? "," : "");
+		print_snapshot_json(&request->output, snapshot);
+	} else {
+		output_string(&request->output, request->printed ? "\n" : "");
+		print_snapshot(&request->output, snapshot);
+	}
+	request->printed++;
+}
+
+/* named: the user has named the process, so that it cannot be read is an error. */
+static void show_process(struct request *request, pid_t pid, bool named)
+{
+	static struct snapshot snapshot;
+	char why[512];
+
+	if (snapshot_take(&snapshot, pid, why, sizeof(why)) == 0) {
+		print_one(request, &snapshot);
+	} else if (named) {
+		output_message("evprof stack: %s", why);
+		request->failed++;
+	}
+	snapshot_done(&snapshot);
+}
+
+static bool is_pid(const char *target)
+{
+	return *target && strspn(target, "0123456789") == strlen(target);
+}
+
+static void show_named(struct request *request)
+{
+	bool all = strcmp(request->target, "all") == 0;
+	struct dirent *entry;
+	DIR *processes = opendir("/proc");
+
+	while (processes && (entry = readdir(processes))) {
+		pid_t pid = (pid_t)atol(entry->d_name);
+
+		if (pid > 0 && pid != getpid() && (all || has_name(pid, request->target)))
+			show_process(request, pid, false);
+	}
+	if (processes)
+		closedir(processes);
+	if (request->printed)
+		return;
+	output_message("evprof stack: there is no Python process %s that this user may read",
+		       all ? "on this host" : request->target);
+	request->failed++;
+}
+
+/* --- all --- */
+
+static int show(struct request *request)
+{
+	int error = output_open(&request->output, NULL);
+
+	if (error == 0) {
+		if (request->json)
+			output_string(&request->output, "{\"processes\":[");
+		if (is_pid(request->target))
+			show_process(request, strlen(request->target) < 10 ? atoi(request->target) : INT_MAX, true);
+		else
+			show_named(request);
+		if (request->json)
+			output_string(&request->output, "]}\n");
+		error = output_close(&request->output);
+	}
+	if (error)
+		output_message("evprof stack: cannot write: %s", strerror(-error));
+	if (error || !request->printed)
+		return CLI_FAILED;
+	return request->failed ? CLI_DAMAGED : CLI_FINE;
+}
+
+int cmd_stack(int argc, char **argv)
+{
+	static const struct verb_option options_known[] = {
+	    {"json", 0, no_argument, NULL, offsetof(struct request, json)},
+	    {"help", 'h', no_argument, NULL, 0},
+	    {0},
+	};
+	static struct request request;
+	int status = verb_parse("stack", "h", options_known, argc, argv, &request, NULL);
+
+	if (status == CLI_FINE)
+		fputs(help_text, stdout);
+	if (status != VERB_PARSED)
+		return status;
+	if (optind + 1 != argc) {
+		cli_misused("stack", "a process, by its PID or its program's name, or all");
+		return CLI_FAILED;
+	}
+	request.target = argv[optind];
+	return show(&request);
+}

@@ -1,0 +1,23 @@
+/* snapshot.h - all that evprof stack reads of one process. */
+#ifndef EVPROF_TOOLS_STACK_SNAPSHOT_H
+#define EVPROF_TOOLS_STACK_SNAPSHOT_H
+
+#include "stack/threads.h"
+
+struct snapshot {
+	struct process process;
+	struct layout layout;
+	struct codes codes;
+	struct stack_threads threads;
+	char command[256]; /* the command line, cut if it does not fit; "" if there is none */
+};
+
+/*
+ * Reads the process. Returns 0, or -1 with one line, without a period, in why. The caller calls snapshot_done() in both
+ * cases.
+ */
+int snapshot_take(struct snapshot *snapshot, pid_t pid, char *why, size_t why_bytes);
+
+void snapshot_done(struct snapshot *snapshot);
+
+#endif
