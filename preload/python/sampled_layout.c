@@ -46,7 +46,8 @@ static uint32_t find_word(const void *at, uintptr_t word, uint32_t from, uint32_
 /* Until 3.7 no function returns it. */
 static const void *interpreter_of(const void *state)
 {
-	return python.current_interpreter ? python.current_interpreter() : python_field(state, PYTHON_STATE_INTERPRETER);
+	return python.current_interpreter ? python.current_interpreter()
+					  : python_field(state, PYTHON_STATE_INTERPRETER);
 }
 
 static bool find_threads(void)

@@ -1,0 +1,255 @@
+/*
+ * test_tools_stack.c - what evprof stack reads of a process may be anything: cyclic lists, garbage for pointers and
+ * huge lengths end within bounds. The process is this one, whose memory is written by the test.
+ */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "stack/codes.h"
+#include "stack/layout.h"
+#include "stack/objects.h"
+
+#define ARENA_WORDS 65536
+#define TIMEOUT .timeout = 120
+
+static uint64_t arena[ARENA_WORDS] __attribute__((aligned(4096)));
+static struct process process;
+static struct layout layout;
+
+static uint64_t at(size_t word)
+{
+	return (uint64_t)(uintptr_t)&arena[word];
+}
+
+/* As in 3.12, with its types at the end of the arena. */
+static void set_up(void)
+{
+	static struct process_range range;
+	static struct remote remote;
+
+	range = (struct process_range){at(0), at(ARENA_WORDS), false};
+	remote.fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	cr_assert(remote.fd >= 0);
+	process = (struct process){.remote = &remote, .ranges = &range, .range_count = 1};
+	layout = (struct layout){.minor = 12, .row = python_version_row(12), .text_type = at(ARENA_WORDS - 64)};
+	layout.fields = (struct sampling){.lines = SAMPLING_LINES_PLACES,
+					  .code_type = at(ARENA_WORDS - 128),
+					  .state_next = 8,
+					  .state_interpreter = 16,
+					  .state_frame = 56,
+					  .frame_holder = 1,
+					  .frame_back = 8,
+					  .frame_instruction = 56,
+					  .object_type = 8,
+					  .code_file = 112,
+					  .code_name = 120,
+					  .code_qualified_name = 128,
+					  .code_lines = 136,
+					  .code_line = 68,
+					  .code_flags = 48,
+					  .code_instructions = 192,
+					  .size = 16,
+					  .bytes_data = 32,
+					  .text_state = 32,
+					  .text_kind = 2,
+					  .text_ascii_data = 40,
+					  .text_data = 56};
+	remote.layout = layout.fields;
+	memset(arena, 0, sizeof(arena));
+	remote_refresh(&remote);
+}
+
+/* An object of a type. */
+static uint64_t put_object(size_t word, uint64_t type)
+{
+	arena[word] = 1;
+	arena[word + 1] = type;
+	return at(word);
+}
+
+static uint64_t put_text(size_t word, const char *text)
+{
+	put_object(word, layout.text_type);
+	arena[word + 2] = strlen(text);
+	arena[word + 4] = (1 | 1 << 3 | 1 << 4) << 2;
+	strcpy((char *)&arena[word + 5], text);
+	return at(word);
+}
+
+/* A code object with a name, a file and a table of lines. */
+static uint64_t put_code(size_t word)
+{
+	put_object(word, layout.fields.code_type);
+	arena[word + 120 / 8] = arena[word + 128 / 8] = put_text(word + 32, "function");
+	arena[word + 112 / 8] = put_text(word + 48, "file.py");
+	arena[word + 136 / 8] = put_object(word + 64, at(0));
+	return at(word);
+}
+
+/* A state whose holder leads to a frame; frames of two words. */
+static uint64_t put_state(size_t word, uint64_t frame)
+{
+	arena[word + 7] = at(word + 10);
+	arena[word + 10] = frame;
+	return at(word);
+}
+
+static void put_frame(size_t word, uint64_t code, uint64_t back)
+{
+	arena[word] = code;
+	arena[word + 1] = back;
+	arena[word + 7] = code + 192;
+}
+
+static struct remote_frame frames[REMOTE_FRAMES];
+
+Test(stack, frames_are_read, .init = set_up, TIMEOUT)
+{
+	uint64_t code = put_code(1000);
+	struct codes codes = {0};
+	uint32_t number;
+
+	put_frame(2000, code, at(2016));
+	put_frame(2016, code, 0);
+	cr_expect_eq(remote_stack(process.remote, put_state(100, at(2000)), frames), 2);
+	cr_assert(codes_find(&codes, &process, frames[0].code, &number));
+	cr_expect_str_eq(codes.at[number].name, "function");
+	cr_expect_str_eq(codes.at[number].file, "file.py");
+	codes_done(&codes);
+}
+
+Test(stack, cycles_end, .init = set_up, TIMEOUT)
+{
+	uint64_t code = put_code(1000);
+	uint64_t states[100];
+
+	put_frame(2000, code, at(2016));
+	put_frame(2016, code, at(2000));
+	cr_expect_lt(remote_stack(process.remote, put_state(100, at(2000)), frames), 100);
+	put_frame(2000, 0, at(2000)); /* entry frames alone */
+	remote_refresh(process.remote);
+	cr_expect_leq(remote_stack(process.remote, at(100), frames), 0);
+	layout.interpreter_threads = 8;
+	arena[3001] = at(100);
+	arena[100 + 1] = at(100);
+	arena[100 + 2] = at(3000);
+	remote_refresh(process.remote);
+	cr_expect_eq(layout_states(&layout, &process, at(3000), states, 100), 100);
+}
+
+Test(stack, a_stack_without_end_is_none, .init = set_up, TIMEOUT)
+{
+	uint64_t code = put_code(1000);
+
+	for (size_t word = 2000; word + 16 < ARENA_WORDS - 200; word += 2) {
+		arena[word] = code;
+		arena[word + 1] = at(word + 2);
+	}
+	layout.fields.frame_instruction = 0;
+	process.remote->layout = layout.fields;
+	cr_expect_eq(remote_stack(process.remote, put_state(100, at(2000)), frames), -1);
+}
+
+Test(stack, huge_lengths_are_refused, .init = set_up, TIMEOUT)
+{
+	static const uint64_t lengths[] = {UINT64_MAX, INT64_MAX, UINT64_C(1) << 62, UINT64_C(1) << 40, 1 << 24};
+	uint64_t code = put_code(1000), object = put_text(500, "text");
+	struct codes codes = {0};
+	char text[64];
+	uint32_t number;
+
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		arena[500 + 2] = arena[1064 + 2] = lengths[i];
+		remote_refresh(process.remote);
+		cr_expect_not(object_text(&layout, &process, object, text, sizeof(text)), "%zu", i);
+		cr_expect_not(codes_find(&codes, &process, code, &number), "%zu", i);
+		arena[500 + 2] = 4;
+	}
+	remote_refresh(process.remote);
+	cr_expect(object_text(&layout, &process, object, text, sizeof(text)));
+	codes_done(&codes);
+}
+
+/* The object has a dict of its own, whose keys have the sizes. */
+static bool finds_attribute(uint64_t sizes, uint64_t entries)
+{
+	uint64_t type = put_object(4000, at(0)), object = put_object(4500, type), value;
+	uint64_t name = put_text(4600, "wanted");
+
+	arena[4000 + PYTHON_TYPE_DICT_OFFSET / 8] = 16;
+	arena[4500 + 2] = put_object(4700, at(0));
+	arena[4700 + 4] = at(4800);
+	arena[4801] = sizes;
+	arena[4803] = entries;
+	arena[4804 + 1] = name; /* 8 bytes of indices, then key and value */
+	arena[4804 + 2] = 4711;
+	remote_refresh(process.remote);
+	return object_attribute(&layout, &process, object, "wanted", &value) && value == 4711;
+}
+
+Test(stack, dicts_are_bounded, .init = set_up, TIMEOUT)
+{
+	cr_expect(finds_attribute(3 | 3 << 8 | 1 << 16, 1), "one that is right");
+	cr_expect_not(finds_attribute(3 | 3 << 8 | 1 << 16, UINT64_MAX));
+	cr_expect_not(finds_attribute(3 | 3 << 8 | 1 << 16, UINT64_C(1) << 32));
+	cr_expect_not(finds_attribute(255 | 255 << 8 | 1 << 16, 1));
+	cr_expect_not(finds_attribute(3 | 3 << 8 | 200 << 16, 1));
+	layout.row = python_version_row(8);
+	cr_expect_not(finds_attribute(UINT64_MAX, 1));
+	cr_expect_not(finds_attribute(0, 1));
+}
+
+static uint64_t random_word(void)
+{
+	static uint64_t state = UINT64_C(0x2545f4914f6cdd1d);
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+/* Words lead into the arena, to its types, to memory that is not there, or are small numbers. */
+static void fill_at_random(void)
+{
+	for (size_t i = 0; i < ARENA_WORDS; i++) {
+		uint64_t word = random_word();
+
+		arena[i] = word % 16 < 8    ? at(word / 16 % ARENA_WORDS)
+			   : word % 16 < 10 ? layout.fields.code_type
+			   : word % 16 < 12 ? layout.text_type
+			   : word % 16 < 14 ? word / 16 % 300
+					    : word;
+	}
+}
+
+Test(stack, anything_ends, .init = set_up, TIMEOUT)
+{
+	static uint64_t states[LAYOUT_STATES_MAX];
+	struct codes codes = {0};
+	uint64_t value;
+	uint32_t number;
+
+	for (int minor = PYTHON_FIRST_MINOR; minor <= PYTHON_NEWEST_MINOR; minor++) {
+		layout.minor = minor;
+		layout.row = python_version_row(minor);
+		fill_at_random();
+		for (int i = 0; i < 2000; i++) {
+			uint64_t address = random_word() % 16 ? at(random_word() % ARENA_WORDS) : random_word();
+			int count;
+
+			remote_refresh(process.remote);
+			count = remote_stack(process.remote, address, frames);
+			cr_assert(count >= -1 && count < REMOTE_FRAMES);
+			if (codes_find(&codes, &process, address & ~UINT64_C(7), &number))
+				codes_line(&codes, &layout, number, (int64_t)random_word());
+			object_attribute(&layout, &process, address, "name", &value);
+			cr_assert_leq(layout_states(&layout, &process, address, states, LAYOUT_STATES_MAX),
+				      LAYOUT_STATES_MAX);
+		}
+	}
+	codes_done(&codes);
+}
