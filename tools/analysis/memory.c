@@ -12,6 +12,12 @@
 #include "replay/window.h"
 #include "util/grow.h"
 
+const char *const memory_by_names[MEMORY_BYS + 1] = {
+    [MEMORY_BY_SITE] = "",	     [MEMORY_BY_LINE] = "line",	    [MEMORY_BY_FUNCTION] = "function",
+    [MEMORY_BY_MODULE] = "module",   [MEMORY_BY_THREAD] = "thread", [MEMORY_BY_TASK] = "task",
+    [MEMORY_BY_LIBRARY] = "library",
+};
+
 const char *const memory_kind_names[MEMORY_KINDS] = {"program", "imports", "caches", "interned", "interpreter"};
 
 static bool memory_recorded(const struct trace_process *process)

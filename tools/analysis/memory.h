@@ -29,7 +29,11 @@ enum memory_by {
 	MEMORY_BY_THREAD,
 	MEMORY_BY_TASK,
 	MEMORY_BY_LIBRARY, /* of the innermost native frame */
+	MEMORY_BYS
 };
+
+/* As users give them; "" for MEMORY_BY_SITE. NULL at the end. */
+extern const char *const memory_by_names[MEMORY_BYS + 1];
 
 /*
  * Whose a block is, as far as its stack shows:

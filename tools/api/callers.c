@@ -14,12 +14,7 @@
 #include "replay/call_walk.h"
 #include "trace/labels.h"
 
-#define CALLS_COLUMN 3
-
-static const struct table_field caller_fields[] = {{"file", TABLE_INT32, true},
-						   {"line", TABLE_INT32, false},
-						   {"name", TABLE_INT32, true},
-						   [CALLS_COLUMN] = {"calls", TABLE_INT64, false}};
+static const struct table_field caller_fields[] = {TABLE_PLACE_FIELDS, {"calls", TABLE_INT64, false}};
 
 /* invariant: row i of the table is label i */
 struct callers {
@@ -54,12 +49,16 @@ static uint32_t find_caller(struct callers *callers, const struct call_walk *wal
 	return labels_add(&callers->labels, &(struct label){.file = text_of("")});
 }
 
-static int add_row(struct evprof_table *table, const struct label *label)
+/* Adds the row of a new label. */
+static int add_row(struct callers *callers, uint32_t number)
 {
-	if (table_reserve_one(table) < 0 || !table_put_text(table, 0, label->file) ||
-	    !table_put_text(table, 2, label->name))
+	const struct label *label = &callers->labels.at[number];
+
+	if (number < callers->table->rows)
+		return 0;
+	if (table_begin_row(callers->table, label->file, label->line, label->name) < 0)
 		return -ENOMEM;
-	table_int32(table, 1)[table->rows++] = (int32_t)(label->line & INT32_MAX);
+	table_end_row(callers->table, TABLE_PLACE_COLUMNS, NULL, 0);
 	return 0;
 }
 
@@ -71,35 +70,27 @@ static void callers_push(void *owner, struct call_walk *walk, struct walk_frame 
 	if (!callers->matches[frame->key] || frame->kind == WIRE_FRAME)
 		return;
 	number = find_caller(callers, walk, frame);
-	if (number == UINT32_MAX ||
-	    (number == callers->table->rows && add_row(callers->table, &callers->labels.at[number]) < 0))
+	if (number == UINT32_MAX || add_row(callers, number) < 0)
 		walk_fail(walk, -ENOMEM);
 	else
-		table_int64(callers->table, CALLS_COLUMN)[number]++;
+		table_int64(callers->table, TABLE_PLACE_COLUMNS)[number]++;
 }
 
-int table_callers(struct evprof_trace *handle, const struct options *options, struct evprof_table **made,
-		  const struct why *why)
+static int make_callers(struct request *request, struct evprof_table *table)
 {
 	static const struct call_visitor visitor = {.process = callers_process, .push = callers_push};
-	struct callers callers = {0};
-	struct progress progress = {0};
-	const char *function = options->function ? options->function : "";
+	struct callers callers = {.table = table};
+	const char *function = request->options.function ? request->options.function : "";
 	int error = function_match_parse(&callers.match, function, strlen(function));
 
 	if (error == -EINVAL)
-		return why_set(why, error, "evprof: function is MODULE:FUNCTION, not \"%s\"", function);
-	if (!error &&
-	    !(callers.table = table_new(caller_fields, sizeof(caller_fields) / sizeof(caller_fields[0]), NULL)))
-		error = -ENOMEM;
+		return why_set(&request->why, error, "evprof: function is MODULE:FUNCTION, not \"%s\"", function);
 	if (!error)
-		error = walk_trace(handle->trace, &options->filter, &progress, &visitor, &callers);
+		error = walk_trace(request->trace, &request->options.filter, &request->progress, &visitor, &callers);
 	free(callers.matches);
 	labels_done(&callers.labels);
 	function_match_done(&callers.match);
-	if (error)
-		table_drop(callers.table);
-	else
-		*made = callers.table;
 	return error;
 }
+
+const struct table_kind table_callers = {"callers", caller_fields, TABLE_PLACE_COLUMNS + 1, make_callers};

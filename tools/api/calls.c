@@ -72,18 +72,16 @@ static const struct table_field task_fields[TASK_COLUMNS] = {
     [TASK_TID] = {"tid", TABLE_INT32, false},
 };
 
-static const char *const kind_names[] = {[WIRE_NONE] = "none",	       [WIRE_CALL] = "call",
-					 [WIRE_RESUME] = "resume",     [WIRE_THROW] = "throw",
-					 [WIRE_RETURN] = "return",     [WIRE_YIELD] = "yield",
-					 [WIRE_UNWIND] = "unwind",     [WIRE_C_CALL] = "c_call",
-					 [WIRE_C_RETURN] = "c_return", [WIRE_C_EXCEPTION] = "c_exception",
-					 [WIRE_FRAME] = "frame"};
+static const char *const kind_names[WIRE_KINDS] = {
+    [WIRE_CALL] = "call",     [WIRE_RESUME] = "resume",	    [WIRE_THROW] = "throw",
+    [WIRE_RETURN] = "return", [WIRE_YIELD] = "yield",	    [WIRE_UNWIND] = "unwind",
+    [WIRE_C_CALL] = "c_call", [WIRE_C_RETURN] = "c_return", [WIRE_C_EXCEPTION] = "c_exception",
+    [WIRE_FRAME] = "frame",
+};
 
 static struct text kind_text(unsigned kind)
 {
-	bool known = kind < sizeof(kind_names) / sizeof(kind_names[0]) && kind_names[kind];
-
-	return text_of(known ? kind_names[kind] : "none");
+	return text_of(kind_names[kind] ? kind_names[kind] : "none");
 }
 
 struct walked {
@@ -198,44 +196,29 @@ static void task_pop(void *owner, struct call_walk *walk, struct walk_frame *fra
 
 /* --- both --- */
 
-static int walk_into(struct evprof_trace *handle, const struct options *options, const struct call_visitor *visitor,
-		     struct walked *walked, struct evprof_table **made)
+static int walk_into(struct request *request, const struct call_visitor *visitor, struct walked *walked)
 {
-	struct progress progress = {0};
-	int error = walked->table ? 0 : -ENOMEM;
-
-	if (!error)
-		error = walk_trace(handle->trace, &options->filter, &progress, visitor, walked);
-	if (error) {
-		table_drop(walked->table);
-		return error;
-	}
-	*made = walked->table;
-	return 0;
+	return walk_trace(request->trace, &request->options.filter, &request->progress, visitor, walked);
 }
 
-int table_calls(struct evprof_trace *handle, const struct options *options, struct evprof_table **made,
-		const struct why *why)
+static int make_calls(struct request *request, struct evprof_table *table)
 {
 	static const struct call_visitor visitor = {.push = call_push, .pop = call_pop};
-	struct walked walked = {.names = handle_names(handle)};
+	struct walked walked = {.table = table, .names = handle_names(request->call.handle)};
 
-	(void)why;
-	if (walked.names) {
-		struct texts *const texts[CALL_COLUMNS] = {
-		    [CALL_NAME] = walked.names->names, [CALL_MOD] = walked.names->mods};
-
-		walked.table = table_new(call_fields, CALL_COLUMNS, texts);
-	}
-	return walk_into(handle, options, &visitor, &walked, made);
+	if (!walked.names)
+		return -ENOMEM;
+	table_use_texts(table, CALL_NAME, walked.names->names);
+	table_use_texts(table, CALL_MOD, walked.names->mods);
+	return walk_into(request, &visitor, &walked);
 }
 
-int table_tasks(struct evprof_trace *handle, const struct options *options, struct evprof_table **made,
-		const struct why *why)
+static int make_tasks(struct request *request, struct evprof_table *table)
 {
 	static const struct call_visitor visitor = {.thread = task_thread, .push = task_push, .pop = task_pop};
-	struct walked walked = {.table = table_new(task_fields, TASK_COLUMNS, NULL)};
 
-	(void)why;
-	return walk_into(handle, options, &visitor, &walked, made);
+	return walk_into(request, &visitor, &(struct walked){.table = table});
 }
+
+const struct table_kind table_calls = {"calls", call_fields, CALL_COLUMNS, make_calls};
+const struct table_kind table_tasks = {"tasks", task_fields, TASK_COLUMNS, make_tasks};

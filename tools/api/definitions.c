@@ -55,21 +55,14 @@ static int put_process(struct evprof_table *table, const struct trace_process *p
 	return error;
 }
 
-int table_definitions(struct evprof_trace *handle, const struct options *options, struct evprof_table **made,
-		      const struct why *why)
+static int make_definitions(struct request *request, struct evprof_table *table)
 {
-	struct evprof_table *table = table_new(fields, COLUMNS, NULL);
-	int error = table ? 0 : -ENOMEM;
+	int error = 0;
 
-	(void)options;
-	(void)why;
-	for (uint32_t i = 0; i < handle->trace->process_count && !error; i++)
-		if (handle->trace->processes[i])
-			error = put_process(table, handle->trace->processes[i]);
-	if (error) {
-		table_drop(table);
-		return error;
-	}
-	*made = table;
-	return 0;
+	for (uint32_t i = 0; i < request->trace->process_count && !error; i++)
+		if (request->trace->processes[i])
+			error = put_process(table, request->trace->processes[i]);
+	return error;
 }
+
+const struct table_kind table_definitions = {"definitions", fields, COLUMNS, make_definitions};

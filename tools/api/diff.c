@@ -19,10 +19,10 @@
 #include "api/handle.h"
 #include "api/table.h"
 
-enum { FILE_NAME, LINE, NAME, CHANGE, FIRST_COUNT, COLUMNS = FIRST_COUNT + 10 };
+enum { CHANGE = TABLE_PLACE_COLUMNS, FIRST_COUNT, COUNTS = 10, COLUMNS = FIRST_COUNT + COUNTS };
 
-#define PLACE_FIELDS                                                                                                   \
-	{"file", TABLE_INT32, true}, {"line", TABLE_INT32, false}, {"name", TABLE_INT32, true},                        \
+#define CHANGE_FIELDS                                                                                                  \
+	TABLE_PLACE_FIELDS,                                                                                            \
 	{                                                                                                              \
 		"change", TABLE_INT32, true                                                                            \
 	}
@@ -32,7 +32,7 @@ enum { FILE_NAME, LINE, NAME, CHANGE, FIRST_COUNT, COLUMNS = FIRST_COUNT + 10 };
 		"bytes_b", TABLE_INT64, false                                                                          \
 	}
 
-static const struct table_field function_fields[COLUMNS] = {PLACE_FIELDS,
+static const struct table_field function_fields[COLUMNS] = {CHANGE_FIELDS,
 							    {"calls_a", TABLE_INT64, false},
 							    {"calls_b", TABLE_INT64, false},
 							    {"own_a", TABLE_INT64, false},
@@ -40,7 +40,7 @@ static const struct table_field function_fields[COLUMNS] = {PLACE_FIELDS,
 							    {"cumulative_a", TABLE_INT64, false},
 							    {"cumulative_b", TABLE_INT64, false},
 							    ALLOCATION_FIELDS};
-static const struct table_field site_fields[COLUMNS] = {PLACE_FIELDS,
+static const struct table_field site_fields[COLUMNS] = {CHANGE_FIELDS,
 							{"peak_bytes_a", TABLE_INT64, false},
 							{"peak_bytes_b", TABLE_INT64, false},
 							{"end_bytes_a", TABLE_INT64, false},
@@ -62,38 +62,28 @@ struct comparison {
 static const struct comparison of_functions = {function_fields, function_measures, DIFF_TIME};
 static const struct comparison of_sites = {site_fields, site_measures, DIFF_PEAK};
 
-static void put_counts(struct evprof_table *table, const struct comparison *comparison,
-		       const struct function_pair *pair)
-{
-	for (uint32_t i = 0; i < (COLUMNS - FIRST_COUNT) / 2; i++) {
-		const struct diff_measure *measure = &diff_measures[comparison->measures[i]];
-		uint32_t column = FIRST_COUNT + 2 * i;
-
-		table_int64(table, column)[table->rows] = (int64_t)diff_value(measure, pair->a);
-		table_int64(table, column + 1)[table->rows] = (int64_t)diff_value(measure, pair->b);
-	}
-}
-
 static int put_pair(struct evprof_table *table, const struct comparison *comparison, const struct function_pair *pair)
 {
 	const struct function_side *side = diff_shown_side(pair);
 	const char *change = !pair->a ? "added" : !pair->b ? "removed" : "both";
+	uint64_t counts[COUNTS];
 
-	if (table_reserve_one(table) < 0)
-		return -ENOMEM;
-	table_int32(table, LINE)[table->rows] = (int32_t)(side->line & INT32_MAX);
-	put_counts(table, comparison, pair);
-	if (!table_put_text(table, FILE_NAME, side->file) || !table_put_text(table, NAME, text_of(side->display)) ||
+	for (size_t i = 0; i < COUNTS; i++) {
+		const struct diff_measure *measure = &diff_measures[comparison->measures[i / 2]];
+
+		counts[i] = diff_value(measure, i % 2 ? pair->b : pair->a);
+	}
+	if (table_begin_row(table, side->file, side->line, text_of(side->display)) < 0 ||
 	    !table_put_text(table, CHANGE, text_of(change)))
 		return -ENOMEM;
-	table->rows++;
+	table_end_row(table, FIRST_COUNT, counts, COUNTS);
 	return 0;
 }
 
 static int compare(const struct function_totals totals[2], const struct comparison *comparison,
 		   struct evprof_table **made)
 {
-	struct evprof_table *table = table_new(comparison->fields, COLUMNS, NULL);
+	struct evprof_table *table = table_new(comparison->fields, COLUMNS);
 	struct function_pairs pairs = {0};
 	int error = table ? function_pairs_match(&pairs, &totals[0], &totals[1]) : -ENOMEM;
 
@@ -111,79 +101,65 @@ static int compare(const struct function_totals totals[2], const struct comparis
 	return 0;
 }
 
-static int count_sites(struct function_totals *totals, struct trace *trace, const struct options *options,
-		       const struct why *why)
+static int count_sites(struct function_totals *totals, struct request *request)
 {
-	static const char *const names[] = {
-	    [MEMORY_BY_LINE] = "line",	   [MEMORY_BY_FUNCTION] = "function", [MEMORY_BY_MODULE] = "module",
-	    [MEMORY_BY_THREAD] = "thread", [MEMORY_BY_TASK] = "task",	      [MEMORY_BY_LIBRARY] = "library"};
-	struct memory_options counted = {.filter = &options->filter};
-	struct progress progress = {0};
+	const struct why *why = &request->why;
+	const struct trace *trace = request->trace;
+	struct memory_options counted = {.filter = &request->options.filter};
 	int error;
 
 	for (unsigned i = MEMORY_BY_LINE; i <= MEMORY_BY_LIBRARY; i++)
-		if (strcmp(names[i], options->by) == 0)
+		if (strcmp(memory_by_names[i], request->options.by) == 0)
 			counted.by = (enum memory_by)i;
 	if (counted.by == MEMORY_BY_SITE)
 		return why_set(why, -EINVAL,
 			       "evprof: memory is by line, function, module, thread, task or library, not \"%s\"",
-			       options->by);
-	if (options->filter.clock != CPU_CLOCK_WALL)
+			       request->options.by);
+	if (counted.filter->clock != CPU_CLOCK_WALL)
 		return why_set(why, -EINVAL, "evprof: a diff of memory has no clock");
-	error = site_totals_count(totals, trace, &counted, &progress);
+	error = site_totals_count(totals, request->trace, &counted, &request->progress);
 	if (!error && !totals->memory && !trace_records(trace, "mem"))
 		return why_set(why, -EINVAL, "evprof: %s has no memory events; record with --memory", trace->path);
 	return error;
 }
 
 /* The totals own their texts. */
-static int count(struct evprof_trace *trace, const char *const *pairs, struct function_totals *totals,
-		 const struct comparison **comparison, const struct why *why)
+static int count(struct request *request, struct function_totals *totals, const struct comparison **comparison)
 {
-	struct progress progress = {0};
-	struct handle_call call;
-	struct options options;
-	int error = handle_enter(&call, trace, why);
+	const struct filter *filter = &request->options.filter;
 
-	if (error)
-		return error;
-	error = options_parse(&options, pairs, why);
-	if (!error)
-		error = options_check(&options, trace->trace, why);
-	if (!error && options.filter.min_duration_ns)
-		error = why_set(why, -EINVAL, "evprof: diff() has no min_duration");
-	if (!error && options.by) {
-		error = count_sites(totals, trace->trace, &options, why);
-		*comparison = &of_sites;
-	} else if (!error) {
-		trace->trace->clock = options.filter.clock;
-		error = function_totals_count(totals, trace->trace, &options.filter, &progress);
-	}
-	options_done(&options);
-	handle_leave(&call);
-	return error;
+	if (filter->min_duration_ns)
+		return why_set(&request->why, -EINVAL, "evprof: diff() has no min_duration");
+	*comparison = request->options.by ? &of_sites : &of_functions;
+	return request->options.by ? count_sites(totals, request)
+				   : function_totals_count(totals, request->trace, filter, &request->progress);
 }
 
 int evprof_trace_diff(struct evprof_trace *a, const char *const *options_a, struct evprof_trace *b,
 		      const char *const *options_b, struct evprof_table **table, char *error, size_t error_bytes)
 {
-	const struct why why = {error, error_bytes};
+	struct evprof_trace *const traces[2] = {a, b};
+	const char *const *const options[2] = {options_a, options_b};
 	struct function_totals totals[2] = {{.functions = {0}}, {.functions = {0}}};
-	const struct comparison *compared[2] = {&of_functions, &of_functions};
-	int result;
+	const struct comparison *compared[2] = {0};
+	struct why why;
+	int result = 0;
 
-	if (error_bytes)
-		error[0] = 0;
-	result = count(a, options_a, &totals[0], &compared[0], &why);
-	if (!result)
-		result = count(b, options_b, &totals[1], &compared[1], &why);
-	if (!result && compared[0] != compared[1])
+	for (size_t i = 0; i < 2 && !result; i++) {
+		struct request request;
+
+		result = request_begin(&request, traces[i], options[i], error, error_bytes);
+		result = request_end(&request, result ? result : count(&request, &totals[i], &compared[i]));
+	}
+	if (result)
+		goto done;
+	why = why_begin(error, error_bytes);
+	if (compared[0] == compared[1])
+		result = why_end(&why, compare(totals, compared[0], table));
+	else
 		result = why_set(&why, -EINVAL, "evprof: the option by is for both traces");
-	if (!result)
-		result = compare(totals, compared[0], table);
+done:
 	function_totals_done(&totals[0]);
 	function_totals_done(&totals[1]);
-	if (result && error_bytes && !error[0])
-		why_set(&why, result, "evprof: %s", strerror(-result));
 	return result;
 }

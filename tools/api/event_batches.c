@@ -58,9 +58,7 @@ static int next_batch(struct event_batches *batches, struct arrow_array *array)
 
 static int fail(struct event_batches *batches, int error)
 {
-	if (!batches->error[0])
-		why_set(&(struct why){batches->error, ERROR_BYTES}, error, "evprof: %s", strerror(-error));
-	return -error;
+	return -why_end(&(struct why){batches->error, ERROR_BYTES}, error);
 }
 
 static int get_schema(struct arrow_stream *stream, struct arrow_schema *schema)
@@ -118,10 +116,8 @@ static int open_batches(struct event_batches *batches, struct evprof_trace *hand
 			const struct why *why)
 {
 	const struct function_names *names;
-	int error = options_parse(&batches->options, options, why);
+	int error = options_parse(&batches->options, options, handle->trace, why);
 
-	if (!error)
-		error = options_check(&batches->options, handle->trace, why);
 	if (error)
 		return error;
 	names = handle_names(handle);
@@ -131,13 +127,11 @@ static int open_batches(struct event_batches *batches, struct evprof_trace *hand
 int evprof_trace_stream(struct evprof_trace *trace, const char *const *options, struct arrow_stream *stream,
 			char *error, size_t error_bytes)
 {
-	struct why why = {error, error_bytes};
+	struct why why = why_begin(error, error_bytes);
 	struct event_batches *batches = calloc(1, sizeof(*batches));
 	struct handle_call call;
 	int result;
 
-	if (error_bytes)
-		error[0] = 0;
 	if (!batches)
 		return why_set(&why, -ENOMEM, "evprof: out of memory");
 	result = handle_enter(&call, trace, &why);
@@ -151,9 +145,7 @@ int evprof_trace_stream(struct evprof_trace *trace, const char *const *options, 
 	}
 	if (result) {
 		free(batches);
-		if (error_bytes && !error[0])
-			why_set(&why, result, "evprof: %s", strerror(-result));
-		return result;
+		return why_end(&why, result);
 	}
 	batches->handle = handle_share(trace);
 	*stream = (struct arrow_stream){get_schema, get_next, get_last_error, release, batches};

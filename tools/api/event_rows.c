@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/blocks.h"
+#include "api/trace_tables.h"
 #include "replay/named_events.h"
 #include "util/u64_map.h"
 
@@ -61,17 +62,16 @@ enum {
 	COLUMNS
 };
 
-#define FIELDS_BUT_EVENT                                                                                               \
-	[COLUMN_TIME] = {"time", TABLE_INT64, false}, [COLUMN_VALUE1] = {"value1", TABLE_INT64, false},                \
-	[COLUMN_VALUE2] = {"value2", TABLE_INT64, false}, [COLUMN_NAME] = {"name", TABLE_INT32, true},                 \
-	[COLUMN_MOD] = {"mod", TABLE_INT32, true}, [COLUMN_LINENO] = {"lineno", TABLE_INT32, false},                   \
-	[COLUMN_FROM_NAME] = {"from_name", TABLE_INT32, true}, [COLUMN_FROM_MOD] = {"from_mod", TABLE_INT32, true},    \
-	[COLUMN_FROM_LINE] = {"from_line", TABLE_INT32, false}, [COLUMN_PID] = {"pid", TABLE_INT32, false},            \
-	[COLUMN_TID] = {"tid", TABLE_INT32, false}, [COLUMN_VALUE] = {"value", TABLE_DOUBLE, false}
-
-static const struct table_field fields[COLUMNS] = {FIELDS_BUT_EVENT, [COLUMN_EVENT] = {"event", TABLE_INT8, true}};
-static const struct table_field fields_with_numbers[COLUMNS] = {
-    FIELDS_BUT_EVENT, [COLUMN_EVENT] = {"event", TABLE_INT16, false}};
+static const struct table_field fields[COLUMNS] = {
+    [COLUMN_TIME] = {"time", TABLE_INT64, false},	 [COLUMN_VALUE1] = {"value1", TABLE_INT64, false},
+    [COLUMN_VALUE2] = {"value2", TABLE_INT64, false},	 [COLUMN_EVENT] = {"event", TABLE_INT8, true},
+    [COLUMN_NAME] = {"name", TABLE_INT32, true},	 [COLUMN_MOD] = {"mod", TABLE_INT32, true},
+    [COLUMN_LINENO] = {"lineno", TABLE_INT32, false},	 [COLUMN_FROM_NAME] = {"from_name", TABLE_INT32, true},
+    [COLUMN_FROM_MOD] = {"from_mod", TABLE_INT32, true}, [COLUMN_FROM_LINE] = {"from_line", TABLE_INT32, false},
+    [COLUMN_PID] = {"pid", TABLE_INT32, false},		 [COLUMN_TID] = {"tid", TABLE_INT32, false},
+    [COLUMN_VALUE] = {"value", TABLE_DOUBLE, false},
+};
+static const struct table_field number_field = {"event", TABLE_INT16, false};
 
 struct row_process {
 	const struct function_name *functions; /* by key + 1 */
@@ -233,16 +233,27 @@ static void end_process(void *owner, const struct trace_process *process, void *
 
 /* --- tables --- */
 
+/* Gives a table of the fields the texts of its rows. */
+static void prepare_table(const struct event_rows *rows, struct evprof_table *table)
+{
+	const struct function_names *names = rows->names;
+
+	if (rows->options->event_numbers)
+		table->columns[COLUMN_EVENT].field = &number_field;
+	table_use_texts(table, COLUMN_EVENT, rows->options->event_numbers ? NULL : rows->kinds);
+	table_use_texts(table, COLUMN_NAME, names->names);
+	table_use_texts(table, COLUMN_MOD, names->mods);
+	table_use_texts(table, COLUMN_FROM_NAME, names->names);
+	table_use_texts(table, COLUMN_FROM_MOD, names->mods);
+}
+
 struct evprof_table *event_rows_table(const struct event_rows *rows)
 {
-	struct function_names const *names = rows->names;
-	struct texts *const texts[COLUMNS] = {[COLUMN_EVENT] = rows->kinds,
-					      [COLUMN_NAME] = names->names,
-					      [COLUMN_MOD] = names->mods,
-					      [COLUMN_FROM_NAME] = names->names,
-					      [COLUMN_FROM_MOD] = names->mods};
+	struct evprof_table *table = table_new(fields, COLUMNS);
 
-	return table_new(rows->options->event_numbers ? fields_with_numbers : fields, COLUMNS, texts);
+	if (table)
+		prepare_table(rows, table);
+	return table;
 }
 
 void event_rows_clear(const struct event_rows *rows, struct evprof_table *table)
@@ -284,14 +295,6 @@ static void put_thread(const struct event_rows *rows, uint64_t from)
 		pid[i] = pid_value;
 	for (uint64_t i = from; i < rows->row; i++)
 		tid[i] = tid_value;
-}
-
-uint32_t event_rows_columns(const struct event_rows *rows)
-{
-	bool memory = trace_records(rows->trace, "mem") && (rows->wanted >> (ROW_MALLOC - 1) & 0x1f);
-	uint32_t rare = 1u << COLUMN_VALUE | (memory ? 0 : 1u << COLUMN_VALUE1 | 1u << COLUMN_VALUE2);
-
-	return ((1u << COLUMNS) - 1) & ~rare;
 }
 
 int event_rows_fill(struct event_rows *rows, struct evprof_table *table, uint64_t wanted)
@@ -353,3 +356,62 @@ void event_rows_done(struct event_rows *rows)
 	texts_drop(rows->kinds);
 	*rows = (struct event_rows){0};
 }
+
+/* --- all rows as a table --- */
+
+/* Bits: the columns that most rows of the trace write. */
+static uint32_t usual_columns(const struct event_rows *rows)
+{
+	bool memory = trace_records(rows->trace, "mem") && (rows->wanted >> (ROW_MALLOC - 1) & 0x1f);
+	uint32_t rare = 1u << COLUMN_VALUE | (memory ? 0 : 1u << COLUMN_VALUE1 | 1u << COLUMN_VALUE2);
+
+	return ((1u << COLUMNS) - 1) & ~rare;
+}
+
+/* A damaged file may promise more events than there can be. */
+#define ROWS_BELIEVED (UINT64_C(1) << 27)
+
+static uint64_t expected_rows(const struct trace *trace)
+{
+	uint64_t events = 0;
+
+	for (uint32_t i = 0; i < trace->thread_count; i++)
+		for (size_t k = 0; trace->threads[i] && k < trace->threads[i]->place_count; k++)
+			events += trace->threads[i]->places[k].events;
+	events += events / 16;
+	return events < ROWS_BELIEVED ? events : ROWS_BELIEVED;
+}
+
+static int fill_ahead(struct event_rows *rows, struct evprof_table *table)
+{
+	struct populate populate;
+	int error;
+
+	prepare_table(rows, table);
+	/* Without this room it grows. */
+	table_reserve(table, expected_rows(rows->trace) + UINT64_C(2) * EVENT_ROWS_STEP);
+	populate_begin(&populate, table, usual_columns(rows));
+	/* cppcheck-suppress autoVariables ; until the end of the filling */
+	rows->populate = &populate;
+	error = event_rows_fill(rows, table, UINT64_MAX);
+	rows->populate = NULL;
+	populate_end(&populate);
+	return error;
+}
+
+static int make_events(struct request *request, struct evprof_table *table)
+{
+	const struct function_names *names = handle_names(request->call.handle);
+	struct event_rows rows;
+	int error;
+
+	if (!names)
+		return -ENOMEM;
+	error = event_rows_init(&rows, request->trace, &request->options, names);
+	if (!error)
+		error = fill_ahead(&rows, table);
+	event_rows_done(&rows);
+	return error;
+}
+
+const struct table_kind table_events = {"events", fields, COLUMNS, make_events};

@@ -41,7 +41,7 @@ struct event_rows {
 	void *event;
 	int32_t *name, *mod, *lineno, *from_name, *from_mod, *from_line;
 	double *value;
-	struct populate *populate; /* the caller of event_rows_fill() may set it */
+	struct populate *populate; /* NULL: nothing is made ahead */
 };
 
 /* names and options must stay valid. Returns 0 or -errno; event_rows_done() must follow in both cases. */
@@ -52,8 +52,6 @@ void event_rows_done(struct event_rows *rows);
 struct evprof_table *event_rows_table(const struct event_rows *rows);
 /* Takes the rows of a table off, so that it can be filled again: value1, value2 and value are written for some rows. */
 void event_rows_clear(const struct event_rows *rows, struct evprof_table *table);
-/* Bits: the columns that most rows of the trace write. */
-uint32_t event_rows_columns(const struct event_rows *rows);
 /*
  * Fills the table with the next rows, at least `rows` of them and at most 2 * EVENT_ROWS_STEP more; UINT64_MAX: all.
  * table->rows says how many; fewer: these are the last. Returns 0 or -errno.

@@ -65,9 +65,32 @@ const struct function_names *handle_names(struct evprof_trace *handle)
 	return &handle->names;
 }
 
+int request_begin(struct request *request, struct evprof_trace *handle, const char *const *options, char *error,
+		  size_t error_bytes)
+{
+	int result;
+
+	*request = (struct request){.why = why_begin(error, error_bytes)};
+	result = handle_enter(&request->call, handle, &request->why);
+	if (result)
+		return result;
+	request->trace = handle->trace;
+	result = options_parse(&request->options, options, handle->trace, &request->why);
+	handle->trace->clock = request->options.filter.clock;
+	return result;
+}
+
+int request_end(struct request *request, int result)
+{
+	options_done(&request->options);
+	if (request->trace)
+		handle_leave(&request->call);
+	return why_end(&request->why, result);
+}
+
 int evprof_trace_open(const char *path, struct evprof_trace **trace, char *error, size_t error_bytes)
 {
-	const struct why why = {error, error_bytes};
+	const struct why why = why_begin(error, error_bytes);
 	struct evprof_trace *handle = calloc(1, sizeof(*handle));
 	char reason[512] = "";
 	int result;

@@ -13,6 +13,7 @@
 #include "api/function_names.h"
 #include "api/options.h"
 #include "trace/reader.h"
+#include "util/progress.h"
 
 struct evprof_trace {
 	_Atomic uint32_t references; /* of the caller, and of streams */
@@ -40,5 +41,20 @@ void handle_drop(struct evprof_trace *handle);
 
 /* The names of all functions, made at the first call. NULL if memory ran out. Within a call. */
 const struct function_names *handle_names(struct evprof_trace *handle);
+
+/* A request with options: from request_begin() to request_end(). */
+struct request {
+	struct trace *trace;
+	struct options options;
+	struct progress progress; /* shown to nobody */
+	struct why why;
+	struct handle_call call;
+};
+
+/* Locks the trace and parses the options. Returns 0 or -errno; request_end() follows in both cases. */
+int request_begin(struct request *request, struct evprof_trace *handle, const char *const *options, char *error,
+		  size_t error_bytes);
+/* result: of the request. Returns it, with a line about an error that has none yet. */
+int request_end(struct request *request, int result);
 
 #endif

@@ -70,20 +70,17 @@ static int write_info(const struct trace *trace, struct output *output)
 	return 0;
 }
 
-int text_info(struct evprof_trace *handle, const struct options *options, struct output *output, const struct why *why)
+int text_info(struct request *request, struct output *output)
 {
-	(void)options;
-	(void)why;
-	return write_info(handle->trace, output);
+	return write_info(request->trace, output);
 }
 
-int text_counted_info(struct evprof_trace *handle, const struct options *options, struct output *output,
-		      const struct why *why)
+int text_counted_info(struct request *request, struct output *output)
 {
-	(void)options;
-	(void)why;
-	for (uint32_t i = 0; i < handle->trace->thread_count; i++)
-		if (handle->trace->threads[i] && trace_count_events(handle->trace, handle->trace->threads[i]) < 0)
+	struct trace *trace = request->trace;
+
+	for (uint32_t i = 0; i < trace->thread_count; i++)
+		if (trace->threads[i] && trace_count_events(trace, trace->threads[i]) < 0)
 			return -ENOMEM;
-	return write_info(handle->trace, output);
+	return write_info(trace, output);
 }

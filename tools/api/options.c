@@ -17,6 +17,20 @@ const char *const event_kind_names[EVENT_KINDS] = {"call",	   "return",	 "c_call
 						   "c_exception",  "malloc",	 "calloc",   "realloc",	 "free",
 						   "realloc_free", "span_begin", "span_end", "mark",	 "counter"};
 
+struct why why_begin(char *text, size_t bytes)
+{
+	if (bytes)
+		text[0] = 0;
+	return (struct why){text, bytes};
+}
+
+int why_end(const struct why *why, int error)
+{
+	if (error && why->bytes && !why->text[0])
+		why_set(why, error, "evprof: %s", strerror(-error));
+	return error;
+}
+
 int why_set(const struct why *why, int error, const char *format, ...)
 {
 	va_list values;
@@ -58,14 +72,6 @@ static int parse_duration(const char *name, const char *value, int64_t *ns, cons
 		       name, value);
 }
 
-static int add_id(struct filter_ids *ids, const char *name, const char *value, const struct why *why)
-{
-	int64_t id = 0;
-	int error = parse_number(name, value, INT64_MIN, &id, why);
-
-	return error ? error : filter_add_id(ids, id);
-}
-
 static int add_pattern(struct filter *filter, const char *value, bool exclude, const struct why *why)
 {
 	char reason[128];
@@ -99,140 +105,105 @@ static int add_span(struct options *options, const char *value)
 	return 0;
 }
 
+static int take_clock(struct options *options, const char *value, const struct why *why)
+{
+	if (cpu_clock_by_name(value, &options->filter.clock))
+		return 0;
+	return why_set(why, -EINVAL, "evprof: clock is wall, cpu or off-cpu, not \"%s\"", value);
+}
+
 /* --- names --- */
 
-static int take_filter(struct options *options, const char *name, const char *value, const struct why *why)
+enum value_kind {
+	VALUE_TEXT,
+	VALUE_FLAG,
+	VALUE_NS,
+	VALUE_ID,     /* is added to a struct filter_ids */
+	VALUE_COUNT,  /* int64_t, from 1 on */
+	VALUE_UINT32, /* uint32_t, from 1 to `most`, which stands for all above */
+};
+
+/* The options whose value is stored as it is. A name may stand for several. */
+static const struct stored {
+	const char *name;
+	enum value_kind kind;
+	size_t offset;	   /* in struct options */
+	const char *shown; /* the parameter of the Python package, for messages */
+	uint32_t most;
+} stored_options[] = {
+    {"process", VALUE_ID, offsetof(struct options, filter.processes), "process", 0},
+    {"thread", VALUE_ID, offsetof(struct options, filter.threads), "thread", 0},
+    {"from", VALUE_FLAG, offsetof(struct options, filter.from_given), NULL, 0},
+    {"from", VALUE_NS, offsetof(struct options, filter.from_ns), "start", 0},
+    {"to", VALUE_FLAG, offsetof(struct options, filter.to_given), NULL, 0},
+    {"to", VALUE_NS, offsetof(struct options, filter.to_ns), "end", 0},
+    {"min-duration", VALUE_NS, offsetof(struct options, filter.min_duration_ns), "min_duration", 0},
+    {"max-depth", VALUE_UINT32, offsetof(struct options, filter.max_depth), "max_depth", UINT32_MAX},
+    {"exclude-syspath", VALUE_FLAG, offsetof(struct options, filter.exclude_syspath), NULL, 0},
+    {"weight", VALUE_TEXT, offsetof(struct options, weight), NULL, 0},
+    {"function", VALUE_TEXT, offsetof(struct options, function), NULL, 0},
+    {"by", VALUE_TEXT, offsetof(struct options, by), NULL, 0},
+    {"since-start", VALUE_FLAG, offsetof(struct options, since_start), NULL, 0},
+    {"event-numbers", VALUE_FLAG, offsetof(struct options, event_numbers), NULL, 0},
+    {"batch-rows", VALUE_UINT32, offsetof(struct options, batch_rows), "batch_rows", BATCH_ROWS_MAX},
+    {"output", VALUE_TEXT, offsetof(struct options, output), NULL, 0},
+    {"mark-begin", VALUE_TEXT, offsetof(struct options, mark_begin), NULL, 0},
+    {"mark-end", VALUE_TEXT, offsetof(struct options, mark_end), NULL, 0},
+    {"span", VALUE_TEXT, offsetof(struct options, span), NULL, 0},
+    {"number", VALUE_COUNT, offsetof(struct options, number), "number", 0},
+    {"each", VALUE_FLAG, offsetof(struct options, each), NULL, 0},
+};
+
+static int store(struct options *options, const struct stored *stored, const char *value, const struct why *why)
 {
-	struct filter *filter = &options->filter;
+	void *place = (char *)options + stored->offset;
 	int64_t number = 0;
 	int error;
 
-	if (strcmp(name, "process") == 0)
-		return add_id(&filter->processes, name, value, why);
-	if (strcmp(name, "thread") == 0)
-		return add_id(&filter->threads, name, value, why);
-	if (strcmp(name, "include") == 0)
-		return add_pattern(filter, value, false, why);
-	if (strcmp(name, "exclude") == 0)
-		return add_pattern(filter, value, true, why);
-	if (strcmp(name, "from") == 0) {
-		filter->from_given = true;
-		return parse_duration("start", value, &filter->from_ns, why);
-	}
-	if (strcmp(name, "to") == 0) {
-		filter->to_given = true;
-		return parse_duration("end", value, &filter->to_ns, why);
-	}
-	if (strcmp(name, "min-duration") == 0) {
-		error = parse_duration("min_duration", value, &number, why);
-		filter->min_duration_ns = (uint64_t)number;
-		return error;
-	}
-	if (strcmp(name, "max-depth") == 0) {
-		error = parse_number("max_depth", value, 1, &number, why);
-		filter->max_depth = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
-		return error;
-	}
-	if (strcmp(name, "clock") == 0)
-		return cpu_clock_by_name(value, &filter->clock)
-			   ? 0
-			   : why_set(why, -EINVAL, "evprof: clock is wall, cpu or off-cpu, not \"%s\"", value);
-	return 1;
-}
-
-static int take_text(struct options *options, const char *name, const char *value)
-{
-	const struct {
-		const char *name;
-		const char **value;
-	} texts[] = {{"weight", &options->weight},
-		     {"function", &options->function},
-		     {"output", &options->output},
-		     {"mark-begin", &options->mark_begin},
-		     {"mark-end", &options->mark_end},
-		     {"span", &options->span},
-		     {"by", &options->by}};
-
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		if (strcmp(texts[i].name, name) != 0)
-			continue;
-		*texts[i].value = value;
+	switch (stored->kind) {
+	case VALUE_TEXT:
+		memcpy(place, &value, sizeof(value));
 		return 0;
-	}
-	return 1;
-}
-
-static int take_flag(struct options *options, const char *name)
-{
-	const struct {
-		const char *name;
-		bool *value;
-	} flags[] = {{"exclude-syspath", &options->filter.exclude_syspath},
-		     {"since-start", &options->since_start},
-		     {"event-numbers", &options->event_numbers},
-		     {"each", &options->each}};
-
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		if (strcmp(flags[i].name, name) != 0)
-			continue;
-		*flags[i].value = true;
+	case VALUE_FLAG:
+		*(bool *)place = true;
 		return 0;
+	case VALUE_NS:
+		return parse_duration(stored->shown, value, place, why);
+	case VALUE_COUNT:
+		return parse_number(stored->shown, value, 1, place, why);
+	case VALUE_ID:
+		error = parse_number(stored->shown, value, INT64_MIN, &number, why);
+		return error ? error : filter_add_id(place, number);
+	case VALUE_UINT32:
+		break;
 	}
-	return 1;
-}
-
-static int take_number(struct options *options, const char *name, const char *value, const struct why *why)
-{
-	int64_t number = 0;
-	int error;
-
-	if (strcmp(name, "kind") == 0)
-		return add_kind(options, value, why);
-	if (strcmp(name, "number") == 0)
-		return parse_number(name, value, 1, &options->number, why);
-	if (strcmp(name, "span-path") == 0)
-		return add_span(options, value);
-	if (strcmp(name, "batch-rows") != 0)
-		return why_set(why, -EINVAL, "evprof: there is no option \"%s\"", name);
-	error = parse_number("batch_rows", value, 1, &number, why);
-	if (!error)
-		options->batch_rows = number < BATCH_ROWS_MAX ? (uint32_t)number : BATCH_ROWS_MAX;
+	error = parse_number(stored->shown, value, 1, &number, why);
+	*(uint32_t *)place = number < stored->most ? (uint32_t)number : stored->most;
 	return error;
 }
 
-/* 1: it is another one's. */
 static int take(struct options *options, const char *name, const char *value, const struct why *why)
 {
-	int result = take_filter(options, name, value, why);
-
-	if (result == 1)
-		result = take_text(options, name, value);
-	if (result == 1)
-		result = take_flag(options, name);
-	return result == 1 ? take_number(options, name, value, why) : result;
-}
-
-int options_parse(struct options *options, const char *const *pairs, const struct why *why)
-{
-	const struct filter *filter = &options->filter;
+	bool known = false;
 	int error = 0;
 
-	*options = (struct options){.batch_rows = BATCH_ROWS};
-	for (; !error && pairs && pairs[0]; pairs += 2)
-		error = take(options, pairs[0], pairs[1], why);
-	if (error)
+	for (size_t i = 0; i < sizeof(stored_options) / sizeof(stored_options[0]) && !error; i++) {
+		if (strcmp(stored_options[i].name, name) != 0)
+			continue;
+		error = store(options, &stored_options[i], value, why);
+		known = true;
+	}
+	if (known)
 		return error;
-	if (filter->from_given && filter->to_given && filter->from_ns >= filter->to_ns)
-		return why_set(why, -EINVAL, "evprof: end must be later than start");
-	if (filter->clock != CPU_CLOCK_WALL && (filter->from_given || filter->to_given))
-		return why_set(why, -EINVAL, "evprof: start and end are times of the wall clock, and exclude clock");
-	return 0;
-}
-
-void options_done(struct options *options)
-{
-	filter_done(&options->filter);
-	free(options->spans);
+	if (strcmp(name, "include") == 0 || strcmp(name, "exclude") == 0)
+		return add_pattern(&options->filter, value, name[0] == 'e', why);
+	if (strcmp(name, "clock") == 0)
+		return take_clock(options, value, why);
+	if (strcmp(name, "kind") == 0)
+		return add_kind(options, value, why);
+	if (strcmp(name, "span-path") == 0)
+		return add_span(options, value);
+	return why_set(why, -EINVAL, "evprof: there is no option \"%s\"", name);
 }
 
 /* --- with the trace --- */
@@ -253,10 +224,12 @@ static bool has_thread(const struct trace *trace, int64_t tid)
 	return false;
 }
 
-int options_check(const struct options *options, const struct trace *trace, const struct why *why)
+static int check(const struct filter *filter, const struct trace *trace, const struct why *why)
 {
-	const struct filter *filter = &options->filter;
-
+	if (filter->from_given && filter->to_given && filter->from_ns >= filter->to_ns)
+		return why_set(why, -EINVAL, "evprof: end must be later than start");
+	if (filter->clock != CPU_CLOCK_WALL && (filter->from_given || filter->to_given))
+		return why_set(why, -EINVAL, "evprof: start and end are times of the wall clock, and exclude clock");
 	for (size_t i = 0; i < filter->processes.count; i++)
 		if (!has_process(trace, filter->processes.at[i]))
 			return why_set(why, -EINVAL, "evprof: there is no process %lld in the trace",
@@ -268,4 +241,20 @@ int options_check(const struct options *options, const struct trace *trace, cons
 	if (filter->clock != CPU_CLOCK_WALL && !cpu_time_known(trace))
 		return why_set(why, -EINVAL, "evprof: the trace has no CPU times; record with the events cpu");
 	return 0;
+}
+
+int options_parse(struct options *options, const char *const *pairs, const struct trace *trace, const struct why *why)
+{
+	int error = 0;
+
+	*options = (struct options){.batch_rows = BATCH_ROWS};
+	for (; !error && pairs && pairs[0]; pairs += 2)
+		error = take(options, pairs[0], pairs[1], why);
+	return error ? error : check(&options->filter, trace, why);
+}
+
+void options_done(struct options *options)
+{
+	filter_done(&options->filter);
+	free(options->spans);
 }

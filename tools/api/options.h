@@ -27,6 +27,10 @@ struct why {
 	size_t bytes;
 };
 
+/* An empty line, in the memory of the library's caller. */
+struct why why_begin(char *text, size_t bytes);
+/* Returns error, after a line of its name if there is none yet. */
+int why_end(const struct why *why, int error);
 /* Writes the line; returns error. */
 int why_set(const struct why *why, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -51,10 +55,11 @@ struct options {
 	bool each;
 };
 
-/* Parses pairs of names and values. options_done() must follow in both cases. Returns 0, -EINVAL or -ENOMEM. */
-int options_parse(struct options *options, const char *const *pairs, const struct why *why);
+/*
+ * Parses pairs of names and values, and checks that the trace has the processes, threads and times asked for.
+ * options_done() must follow in both cases. Returns 0, -EINVAL or -ENOMEM.
+ */
+int options_parse(struct options *options, const char *const *pairs, const struct trace *trace, const struct why *why);
 void options_done(struct options *options);
-/* Whether the trace has the processes, threads and times asked for. Returns 0 or -EINVAL. */
-int options_check(const struct options *options, const struct trace *trace, const struct why *why);
 
 #endif

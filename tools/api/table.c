@@ -32,7 +32,7 @@ const char *table_format(enum table_type type)
 	return formats[type];
 }
 
-struct evprof_table *table_new(const struct table_field *fields, uint32_t count, struct texts *const *texts)
+struct evprof_table *table_new(const struct table_field *fields, uint32_t count)
 {
 	struct evprof_table *table = calloc(1, sizeof(*table));
 
@@ -46,13 +46,19 @@ struct evprof_table *table_new(const struct table_field *fields, uint32_t count,
 		column->field = &fields[i];
 		if (!fields[i].text)
 			continue;
-		column->texts = texts && texts[i] ? texts_share(texts[i]) : texts_new();
+		column->texts = texts_new();
 		if (!column->texts) {
 			table_drop(table);
 			return NULL;
 		}
 	}
 	return table;
+}
+
+void table_use_texts(struct evprof_table *table, uint32_t column, struct texts *texts)
+{
+	texts_drop(table->columns[column].texts);
+	table->columns[column].texts = texts ? texts_share(texts) : NULL;
 }
 
 struct evprof_table *table_share(struct evprof_table *table)
@@ -168,6 +174,21 @@ bool table_put_text(struct evprof_table *table, uint32_t column, struct text tex
 
 	table_int32(table, column)[table->rows] = (int32_t)number;
 	return number != TEXTS_NONE;
+}
+
+int table_begin_row(struct evprof_table *table, struct text file, uint32_t line, struct text name)
+{
+	if (table_reserve_one(table) < 0)
+		return -ENOMEM;
+	table_int32(table, 1)[table->rows] = (int32_t)(line & INT32_MAX);
+	return table_put_text(table, 0, file) && table_put_text(table, 2, name) ? 0 : -ENOMEM;
+}
+
+void table_end_row(struct evprof_table *table, uint32_t column, const uint64_t *numbers, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		table_int64(table, column + i)[table->rows] = (int64_t)numbers[i];
+	table->rows++;
 }
 
 /* --- for callers of the library --- */

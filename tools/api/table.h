@@ -43,11 +43,10 @@ struct evprof_table {
 size_t table_value_bytes(enum table_type type);
 const char *table_format(enum table_type type); /* of Arrow */
 
-/*
- * A table without rows, with one reference. fields are constant; texts[i] is shared by column i, or NULL for a column
- * of texts that gets texts of its own. texts NULL: all get their own. NULL if memory ran out.
- */
-struct evprof_table *table_new(const struct table_field *fields, uint32_t count, struct texts *const *texts);
+/* A table without rows, with one reference. fields are constant. NULL if memory ran out. */
+struct evprof_table *table_new(const struct table_field *fields, uint32_t count);
+/* Has a column share these texts, in place of its own. NULL: it is one of numbers. Before there are rows. */
+void table_use_texts(struct evprof_table *table, uint32_t column, struct texts *texts);
 struct evprof_table *table_share(struct evprof_table *table);
 void table_drop(struct evprof_table *table); /* may be NULL */
 
@@ -78,5 +77,18 @@ static inline double *table_double(const struct evprof_table *table, uint32_t co
 
 /* Sets a column of texts in row number table->rows. False if memory ran out. */
 bool table_put_text(struct evprof_table *table, uint32_t column, struct text text);
+
+/* The first columns of most tables. */
+#define TABLE_PLACE_FIELDS                                                                                             \
+	{"file", TABLE_INT32, true}, {"line", TABLE_INT32, false},                                                     \
+	{                                                                                                              \
+		"name", TABLE_INT32, true                                                                              \
+	}
+#define TABLE_PLACE_COLUMNS 3u
+
+/* Begins one more row, with its place. Returns 0 or -ENOMEM. */
+int table_begin_row(struct evprof_table *table, struct text file, uint32_t line, struct text name);
+/* Sets columns of 64 bits, from that one on, and ends the row. */
+void table_end_row(struct evprof_table *table, uint32_t column, const uint64_t *numbers, uint32_t count);
 
 #endif

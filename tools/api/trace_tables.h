@@ -1,30 +1,24 @@
 /*
- * trace_tables.h - the tables that evprof_trace_table() makes, one function each.
- *
- * Each returns 0 or -errno. It may write its reason to why. It runs within a call (handle.h), with options that fit the
- * trace.
+ * trace_tables.h - the tables that evprof_trace_table() makes.
  */
 #ifndef EVPROF_TOOLS_API_TRACE_TABLES_H
 #define EVPROF_TOOLS_API_TRACE_TABLES_H
 
 #include "api/handle.h"
-#include "api/options.h"
 #include "api/table.h"
 
-typedef int make_table(struct evprof_trace *handle, const struct options *options, struct evprof_table **table,
-		       const struct why *why);
+/* A table of the library. make() adds its rows to a new one. Returns 0 or -errno; it may write its reason to why. */
+struct table_kind {
+	const char *name;
+	const struct table_field *fields;
+	uint32_t field_count;
+	int (*make)(struct request *request, struct evprof_table *table);
+};
 
-/* The functions of all processes, by process number and id. */
-make_table table_definitions;
-/* calls.c */
-make_table table_calls;
-make_table table_tasks;
-/* functions.c */
-make_table table_functions;
-make_table table_memory;
-make_table table_memory_lines;
-make_table table_lines;
-/* callers.c */
-make_table table_callers;
+extern const struct table_kind table_events;	  /* event_rows.c */
+extern const struct table_kind table_definitions; /* the functions of all processes, by process number and id */
+extern const struct table_kind table_calls, table_tasks;
+extern const struct table_kind table_functions, table_memory, table_memory_lines, table_lines; /* functions.c */
+extern const struct table_kind table_callers;
 
 #endif

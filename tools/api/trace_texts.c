@@ -1,5 +1,5 @@
 /*
- * trace_texts.c - evprof_trace_text(): which texts there are. See api.h.
+ * trace_texts.c - evprof_trace_text(): which texts there are, and those that exporters of the tool write. See api.h.
  */
 #include "api/trace_texts.h"
 
@@ -7,18 +7,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/export.h"
+
 #define VERDICT_BYTES 1024
 
-static int text_damage(struct evprof_trace *handle, const struct options *options, struct output *output,
-		       const struct why *why)
+static int text_damage(struct request *request, struct output *output)
 {
 	char verdict[VERDICT_BYTES];
 
-	(void)options;
-	(void)why;
-	trace_verdict(handle->trace, verdict, sizeof(verdict));
+	trace_verdict(request->trace, verdict, sizeof(verdict));
 	output_string(output, verdict);
 	return 0;
+}
+
+static int text_folded(struct request *request, struct output *output)
+{
+	const char *weight = request->options.weight;
+	struct export export = {.trace = request->trace, .filter = &request->options.filter};
+
+	if (weight && !export_folded_weight(&export, weight))
+		return why_set(&request->why, -EINVAL,
+			       "evprof: weight is time, bytes, allocations, live, peak or temporary, not \"%s\"",
+			       weight);
+	if (export.by_order && export.filter->clock != CPU_CLOCK_WALL)
+		return why_set(&request->why, -EINVAL, "evprof: weights live and peak exclude clock");
+	return export_folded(&export, output, &request->progress);
+}
+
+static int text_html(struct request *request, struct output *output)
+{
+	const struct export export = {.trace = request->trace, .filter = &request->options.filter};
+
+	if (export.filter->clock != CPU_CLOCK_WALL)
+		return why_set(&request->why, -EINVAL, "evprof: the page has a time line, which excludes clock");
+	return export_html(&export, output, &request->progress);
 }
 
 static const struct {
@@ -30,25 +52,17 @@ static const struct {
     {"html", text_html},     {"cut", text_cut},
 };
 
-static int make(struct evprof_trace *handle, const char *what, const char *const *pairs, struct output *output,
-		const struct why *why)
+static int make(struct request *request, const char *what, struct output *output)
 {
-	struct options options;
-	int error = options_parse(&options, pairs, why);
-	size_t i = 0;
+	for (size_t i = 0; i < sizeof(text_kinds) / sizeof(text_kinds[0]); i++) {
+		int error;
 
-	while (i < sizeof(text_kinds) / sizeof(text_kinds[0]) && strcmp(text_kinds[i].name, what) != 0)
-		i++;
-	if (!error && i == sizeof(text_kinds) / sizeof(text_kinds[0]))
-		error = why_set(why, -EINVAL, "evprof: \"%s\" is none of the texts", what);
-	if (!error)
-		error = options_check(&options, handle->trace, why);
-	if (!error) {
-		handle->trace->clock = options.filter.clock;
-		error = text_kinds[i].make(handle, &options, output, why);
+		if (strcmp(text_kinds[i].name, what) != 0)
+			continue;
+		error = text_kinds[i].make(request, output);
+		return error ? error : output->error;
 	}
-	options_done(&options);
-	return error ? error : output->error;
+	return why_set(&request->why, -EINVAL, "evprof: \"%s\" is none of the texts", what);
 }
 
 /* Takes the bytes out of the output. */
@@ -65,38 +79,22 @@ static int take_bytes(const struct output *output, char **text, size_t *length)
 	return 0;
 }
 
-static int make_in_memory(struct evprof_trace *trace, const char *what, const char *const *options, char **text,
-			  size_t *length, const struct why *why)
-{
-	struct handle_call call;
-	struct output output;
-	int error = handle_enter(&call, trace, why);
-
-	if (error)
-		return error;
-	error = output_open_memory(&output);
-	if (!error) {
-		error = make(trace, what, options, &output, why);
-		if (!error)
-			error = take_bytes(&output, text, length);
-		output_abandon(&output);
-	}
-	handle_leave(&call);
-	return error;
-}
-
 int evprof_trace_text(struct evprof_trace *trace, const char *what, const char *const *options, char **text,
 		      size_t *length, char *error, size_t error_bytes)
 {
-	const struct why why = {error, error_bytes};
-	int result;
+	struct request request;
+	struct output output;
+	int result = request_begin(&request, trace, options, error, error_bytes);
 
-	if (error_bytes)
-		error[0] = 0;
-	result = make_in_memory(trace, what, options, text, length, &why);
-	if (result && error_bytes && !error[0])
-		why_set(&why, result, "evprof: %s", strerror(-result));
-	return result;
+	if (!result)
+		result = output_open_memory(&output);
+	if (!result) {
+		result = make(&request, what, &output);
+		if (!result)
+			result = take_bytes(&output, text, length);
+		output_abandon(&output);
+	}
+	return request_end(&request, result);
 }
 
 void evprof_text_free(char *text)

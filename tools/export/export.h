@@ -97,5 +97,7 @@ export_write export_chrome, export_perfetto, export_pstats, export_csv, export_c
 export_write export_speedscope, export_speedscope_sampled, export_pprof, export_firefox, export_html;
 extern const struct export_option export_folded_options[], export_callgrind_options[], export_csv_options[];
 void export_csv_free_options(struct export *export);
+/* Sets the weight of folded; false: there is none of that name. */
+bool export_folded_weight(struct export *export, const char *name);
 
 #endif

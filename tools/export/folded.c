@@ -212,14 +212,21 @@ static bool take_max_stack(struct export *export, const char *value)
 	return false;
 }
 
-static bool take_weight(struct export *export, const char *value)
+bool export_folded_weight(struct export *export, const char *name)
 {
 	for (unsigned i = 0; i < sizeof(weight_names) / sizeof(weight_names[0]); i++)
-		if (strcmp(value, weight_names[i]) == 0) {
+		if (strcmp(name, weight_names[i]) == 0) {
 			export->weight = i;
 			export->by_order = i >= WEIGHT_LIVE;
 			return true;
 		}
+	return false;
+}
+
+static bool take_weight(struct export *export, const char *value)
+{
+	if (export_folded_weight(export, value))
+		return true;
 	fprintf(stderr, "evprof export: --weight wants time, bytes, allocations, live, peak or temporary, not \"%s\"\n",
 		value);
 	return false;
