@@ -167,22 +167,22 @@ static const char help_end[] =
     "Sources are read now: numbers stand next to wrong lines if a file has changed since the recording.\n"
     "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read.\n";
 
-static bool take_format(void *owner, size_t which, const char *value)
+static bool take_format(void *owner, const struct verb_option *option, const char *value)
 {
 	struct request *request = owner;
 
-	(void)which;
+	(void)option;
 	request->report.json = strcmp(value, "json") == 0;
 	if (request->report.json || strcmp(value, "text") == 0)
 		return true;
 	return cli_misused("annotate", "the formats are text and json, not \"%s\"", value);
 }
 
-static bool take_by(void *owner, size_t which, const char *value)
+static bool take_by(void *owner, const struct verb_option *option, const char *value)
 {
 	struct request *request = owner;
 
-	(void)which;
+	(void)option;
 	request->report.by_thread = strcmp(value, "thread") == 0;
 	if (!request->report.by_thread)
 		cli_misused("annotate", "--by wants \"thread\", not \"%s\"", value);
@@ -190,34 +190,32 @@ static bool take_by(void *owner, size_t which, const char *value)
 }
 
 static const struct verb_option options_known[] = {
-    {"format", 'f', required_argument, take_format, 0},
-    {"by", 0, required_argument, take_by, 0},
-    {SOURCE_ALL_OPTION, 0, no_argument, NULL, offsetof(struct request, report.all_sources)},
-    {"output", 'o', required_argument, NULL, offsetof(struct request, to)},
+    VERB_TAKE("format", 'f', required_argument, take_format, 0),
+    VERB_TAKE("by", 0, required_argument, take_by, 0),
+    VERB_FLAG(SOURCE_ALL_OPTION, 0, request, report.all_sources),
+    VERB_TEXT("output", 'o', request, to),
     VERB_FILTER_OPTIONS(verb_take_filter),
-    {"help", 'h', no_argument, NULL, 0},
-    {0},
+    VERB_OPTIONS_END,
 };
+
+static const struct verb_usage usage = {"annotate", options_known, {help_text, filter_help, help_end}};
 
 int cmd_annotate(int argc, char **argv)
 {
 	struct request request = {.to = "-"};
-	int status = verb_parse("annotate", "f:o:h", options_known, argc, argv, &request, &request.filter);
+	int status = verb_parse(&usage, argc, argv, &request, &request.filter);
 
-	if (status == CLI_FINE)
-		printf("%s%s%s", help_text, filter_help, help_end);
-	if (status != VERB_PARSED)
-		goto done;
-	status = CLI_FAILED;
-	request.files = argv + optind + 1;
-	request.ran = calloc((size_t)argc, sizeof(*request.ran));
-	if (optind == argc)
-		cli_misused("annotate", "a trace is missing");
-	else if (!request.ran)
-		fprintf(stderr, "evprof annotate: out of memory\n");
-	else
-		status = annotate_trace(&request, argv[optind]);
-done:
+	if (status == VERB_PARSED) {
+		status = CLI_FAILED;
+		request.files = argv + optind + 1;
+		request.ran = calloc((size_t)argc, sizeof(*request.ran));
+		if (optind == argc)
+			cli_misused("annotate", "a trace is missing");
+		else if (!request.ran)
+			fprintf(stderr, "evprof annotate: out of memory\n");
+		else
+			status = annotate_trace(&request, argv[optind]);
+	}
 	free(request.ran);
 	filter_done(&request.filter);
 	return status;

@@ -404,14 +404,11 @@ static int attach(struct attaching *attaching)
 	return detach(attaching);
 }
 
-static int parse(struct attaching *attaching, const char *letters, const struct verb_option *options, const char *help,
-		 int argc, char **argv)
+static int parse(struct attaching *attaching, const struct verb_usage *usage, int argc, char **argv)
 {
-	int status = verb_parse(attaching->verb, letters, options, argc, argv, attaching, NULL);
+	int status = verb_parse(usage, argc, argv, attaching, NULL);
 	pid_t pid = 0;
 
-	if (status == CLI_FINE)
-		fputs(help, stdout);
 	if (status != VERB_PARSED)
 		return status;
 	if (!parse_pid(attaching, argc, argv, &pid) || !parse_times(attaching) || !check_settings(attaching) ||
@@ -420,28 +417,18 @@ static int parse(struct attaching *attaching, const char *letters, const struct 
 	return VERB_PARSED;
 }
 
-#define TEXT_OPTION(name, letter, field)                                                                               \
-	{                                                                                                              \
-		name, letter, required_argument, NULL, offsetof(struct attaching, field)                               \
-	}
-
 int cmd_attach(int argc, char **argv)
 {
 	static const struct verb_option options_known[] = {
-	    TEXT_OPTION("output", 'o', output),
-	    TEXT_OPTION("for", 0, duration),
-	    TEXT_OPTION("events", 0, events),
-	    TEXT_OPTION("keep", 0, keep),
-	    TEXT_OPTION("include", 0, include),
-	    TEXT_OPTION("exclude", 0, exclude),
-	    TEXT_OPTION("socket", 0, socket),
-	    TEXT_OPTION("wait", 0, wait),
-	    {"quiet", 'q', no_argument, NULL, offsetof(struct attaching, quiet)},
-	    {"help", 'h', no_argument, NULL, 0},
-	    {0},
+	    VERB_TEXT("output", 'o', attaching, output), VERB_TEXT("for", 0, attaching, duration),
+	    VERB_TEXT("events", 0, attaching, events),	 VERB_TEXT("keep", 0, attaching, keep),
+	    VERB_TEXT("include", 0, attaching, include), VERB_TEXT("exclude", 0, attaching, exclude),
+	    VERB_TEXT("socket", 0, attaching, socket),	 VERB_TEXT("wait", 0, attaching, wait),
+	    VERB_FLAG("quiet", 'q', attaching, quiet),	 VERB_OPTIONS_END,
 	};
+	static const struct verb_usage usage = {"attach", options_known, {attach_help}};
 	struct attaching attaching = {.verb = "attach", .collector = -1, .meeting.fd = -1};
-	int status = parse(&attaching, "o:qh", options_known, attach_help, argc, argv);
+	int status = parse(&attaching, &usage, argc, argv);
 
 	return status == VERB_PARSED ? attach(&attaching) : status;
 }
@@ -449,14 +436,14 @@ int cmd_attach(int argc, char **argv)
 int cmd_detach(int argc, char **argv)
 {
 	static const struct verb_option options_known[] = {
-	    TEXT_OPTION("socket", 0, socket),
-	    TEXT_OPTION("wait", 0, wait),
-	    {"quiet", 'q', no_argument, NULL, offsetof(struct attaching, quiet)},
-	    {"help", 'h', no_argument, NULL, 0},
-	    {0},
+	    VERB_TEXT("socket", 0, attaching, socket),
+	    VERB_TEXT("wait", 0, attaching, wait),
+	    VERB_FLAG("quiet", 'q', attaching, quiet),
+	    VERB_OPTIONS_END,
 	};
+	static const struct verb_usage usage = {"detach", options_known, {detach_help}};
 	struct attaching attaching = {.verb = "detach", .collector = -1, .meeting.fd = -1};
-	int status = parse(&attaching, "qh", options_known, detach_help, argc, argv);
+	int status = parse(&attaching, &usage, argc, argv);
 
 	return status == VERB_PARSED ? detach(&attaching) : status;
 }

@@ -110,15 +110,16 @@ static bool parse_function(struct limit *limit, const char *text, size_t length)
 	return !error;
 }
 
-static bool add_limit(void *check, size_t kind, const char *text)
+static bool add_limit(void *check, const struct verb_option *option, const char *text)
 {
+	enum limit_kind kind = (enum limit_kind)option->which;
 	struct limits *limits = &((struct check *)check)->limits;
 	struct limit *limit = &limits->at[limits->count];
 	const char *equals;
 
 	if (limits->count == LIMITS_MAX)
 		return cli_misused("check", "at most %d limits at a time", LIMITS_MAX);
-	*limit = (struct limit){.kind = (enum limit_kind)kind, .given = text};
+	*limit = (struct limit){.kind = kind, .given = text};
 	limits->count++;
 	if (kind != LIMIT_CALLS && kind != LIMIT_TIME)
 		return parse_allowed(limit, text);
@@ -172,40 +173,36 @@ static int check_trace(struct check *check, const char *path)
 }
 
 static const struct verb_option options_known[] = {
-    {"max-calls", 0, required_argument, add_limit, LIMIT_CALLS},
-    {"max-time", 0, required_argument, add_limit, LIMIT_TIME},
-    {"max-alloc", 0, required_argument, add_limit, LIMIT_ALLOC},
-    {"max-heap", 0, required_argument, add_limit, LIMIT_HEAP},
-    {"max-leak", 0, required_argument, add_limit, LIMIT_LEAK},
-    {"max-allocations", 0, required_argument, add_limit, LIMIT_ALLOCATIONS},
-    {"max-rss", 0, required_argument, add_limit, LIMIT_RSS},
-    {"max-lost", 0, required_argument, add_limit, LIMIT_LOST},
-    {"junit", 0, required_argument, NULL, offsetof(struct check, junit)},
+    VERB_TAKE("max-calls", 0, required_argument, add_limit, LIMIT_CALLS),
+    VERB_TAKE("max-time", 0, required_argument, add_limit, LIMIT_TIME),
+    VERB_TAKE("max-alloc", 0, required_argument, add_limit, LIMIT_ALLOC),
+    VERB_TAKE("max-heap", 0, required_argument, add_limit, LIMIT_HEAP),
+    VERB_TAKE("max-leak", 0, required_argument, add_limit, LIMIT_LEAK),
+    VERB_TAKE("max-allocations", 0, required_argument, add_limit, LIMIT_ALLOCATIONS),
+    VERB_TAKE("max-rss", 0, required_argument, add_limit, LIMIT_RSS),
+    VERB_TAKE("max-lost", 0, required_argument, add_limit, LIMIT_LOST),
+    VERB_TEXT("junit", 0, check, junit),
     VERB_FILTER_OPTION("process", FILTER_PROCESS),
     VERB_FILTER_OPTION("thread", FILTER_THREAD),
     VERB_FILTER_OPTION("from", FILTER_FROM),
     VERB_FILTER_OPTION("to", FILTER_TO),
-    {"help", 'h', no_argument, NULL, 0},
-    {0},
+    VERB_OPTIONS_END,
 };
+
+static const struct verb_usage usage = {"check", options_known, {help_text}};
 
 int cmd_check(int argc, char **argv)
 {
 	struct check check = {.limits.filter = &check.filter};
-	int status = verb_parse("check", "h", options_known, argc, argv, &check, &check.filter);
+	int status = verb_parse(&usage, argc, argv, &check, &check.filter);
 
-	if (status == CLI_FINE)
-		printf("%s", help_text);
-	if (status != VERB_PARSED)
-		goto done;
-	status = CLI_FAILED;
-	if (optind != argc - 1)
-		cli_misused("check", optind == argc ? "a trace is missing" : "one trace at a time");
-	else if (!check.limits.count)
-		cli_misused("check", "a limit is missing");
-	else
-		status = check_trace(&check, argv[optind]);
-done:
+	if (status == VERB_PARSED) {
+		status = CLI_FAILED;
+		if (verb_has_one_trace("check", argc) && !check.limits.count)
+			cli_misused("check", "a limit is missing");
+		else if (optind == argc - 1)
+			status = check_trace(&check, argv[optind]);
+	}
 	limits_done(&check.limits);
 	filter_done(&check.filter);
 	return status;

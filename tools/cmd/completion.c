@@ -30,18 +30,13 @@ static const char help_text[] =
 
 /* --- values --- */
 
-/* The values of options that have no table. verb NULL: of any verb. */
+/* The values of options whose table does not have them. verb NULL: of any verb. */
 static const struct {
 	const char *verb, *option, *values;
 } known_values[] = {
     {"report", "sort", "time cumulative calls pcalls bytes allocations name file module line nfl stdname"},
     {"report", "by", "module span process thread"},
-    {"report", "format", "text json csv"},
-    {"memory", "sort", "peak end allocated allocations temporary"},
-    {"memory", "by", "line function module thread task library"},
-    {"memory", "format", "text json csv"},
     {"memory", "leaks", "all"},
-    {"diff", "by", "line function module thread task library"},
     {"annotate", "by", "thread"},
     {"annotate", "format", "text json"},
     {"export", "weight", "time bytes allocations live peak temporary"},
@@ -58,7 +53,7 @@ static void add_word(char *words, const char *word)
 	snprintf(words + used, COMPLETION_VALUES_BYTES - used, "%s%s", used ? " " : "", word);
 }
 
-static void find_values(struct completion_option *option, const char *verb)
+static void find_values(struct completion_option *option, const char *verb, const char *const *words)
 {
 	bool format = strcmp(option->name, "format") == 0;
 
@@ -72,6 +67,11 @@ static void find_values(struct completion_option *option, const char *verb)
 		if ((!known_values[i].verb || strcmp(known_values[i].verb, verb) == 0) &&
 		    strcmp(known_values[i].option, option->name) == 0)
 			add_word(option->values, known_values[i].values);
+	if (option->values[0] || option->argument == no_argument)
+		return;
+	for (; words && *words; words++)
+		if (**words)
+			add_word(option->values, *words);
 }
 
 /* --- descriptions --- */
@@ -158,7 +158,7 @@ static void take_options(const struct verb_option *options)
 			continue;
 		*option = (struct completion_option){
 		    .name = options->name, .letter = options->letter, .argument = options->argument};
-		find_values(option, visited->verb->name);
+		find_values(option, visited->verb->name, options->words);
 		visited->count++;
 	}
 }
@@ -228,11 +228,10 @@ static int print_completion(const struct completion_shell *shell)
 
 int cmd_completion(int argc, char **argv)
 {
-	static const struct verb_option options_known[] = {{"help", 'h', no_argument, NULL, 0}, {0}};
-	int status = verb_parse("completion", "h", options_known, argc, argv, NULL, NULL);
+	static const struct verb_option options_known[] = {VERB_OPTIONS_END};
+	static const struct verb_usage usage = {"completion", options_known, {help_text}};
+	int status = verb_parse(&usage, argc, argv, NULL, NULL);
 
-	if (status == CLI_FINE)
-		fputs(help_text, stdout);
 	if (status != VERB_PARSED)
 		return status;
 	for (size_t i = 0; optind == argc - 1 && completion_shells[i].name; i++)

@@ -39,52 +39,26 @@ struct request {
 	struct cut_request cut;
 	const char *to;
 	bool in_place;
-	char *between; /* copy of the argument of --between; the mark names point into it */
+	const char *marks[2]; /* of --between */
 };
 
-static bool take_between(void *owner, size_t which, const char *text)
-{
-	struct request *request = owner;
-
-	(void)which;
-	free(request->between);
-	return verb_take_marks("cut", text, &request->between, &request->cut.mark_begin, &request->cut.mark_end);
-}
-
-static bool take_number(void *owner, size_t which, const char *text)
-{
-	(void)which;
-	return cli_number("cut", "--number", text, 1, &((struct request *)owner)->cut.number);
-}
-
-static bool take_since(void *owner, size_t which, const char *text)
-{
-	(void)which;
-	return cli_number("cut", "--since", text, 1, &((struct request *)owner)->cut.since_ns);
-}
-
-static bool take_until(void *owner, size_t which, const char *text)
-{
-	(void)which;
-	return cli_number("cut", "--until", text, 1, &((struct request *)owner)->cut.until_ns);
-}
-
 static const struct verb_option options_known[] = {
-    {"in-place", 0, no_argument, NULL, offsetof(struct request, in_place)},
-    {"since", 0, required_argument, take_since, 0},
-    {"until", 0, required_argument, take_until, 0},
-    {"output", 'o', required_argument, NULL, offsetof(struct request, to)},
-    {"between", 0, required_argument, take_between, 0},
-    {"span", 0, required_argument, NULL, offsetof(struct request, cut.span)},
-    {"number", 0, required_argument, take_number, 0},
-    {"each", 0, no_argument, NULL, offsetof(struct request, cut.each)},
+    VERB_FLAG("in-place", 0, request, in_place),
+    VERB_TAKE("since", 0, required_argument, verb_take_count, offsetof(struct request, cut.since_ns)),
+    VERB_TAKE("until", 0, required_argument, verb_take_count, offsetof(struct request, cut.until_ns)),
+    VERB_TEXT("output", 'o', request, to),
+    VERB_TAKE("between", 0, required_argument, verb_take_marks, offsetof(struct request, marks)),
+    VERB_TEXT("span", 0, request, cut.span),
+    VERB_TAKE("number", 0, required_argument, verb_take_count, offsetof(struct request, cut.number)),
+    VERB_FLAG("each", 0, request, cut.each),
     VERB_FILTER_OPTION("from", FILTER_FROM),
     VERB_FILTER_OPTION("to", FILTER_TO),
     VERB_FILTER_OPTION("process", FILTER_PROCESS),
     VERB_FILTER_OPTION("thread", FILTER_THREAD),
-    {"help", 'h', no_argument, NULL, 0},
-    {0},
+    VERB_OPTIONS_END,
 };
+
+static const struct verb_usage usage = {"cut", options_known, {help_text}};
 
 /* Returns 0, or -errno after a line on stderr. */
 static int write_one(const struct request *request, struct trace *trace, const struct cut_found *found,
@@ -143,33 +117,31 @@ static int cut_trace(const struct request *request, const char *path)
 	return verb_close(trace, error);
 }
 
-static int cut_in(struct request *request, const char *path)
+/* Checks the options together. */
+static bool fits_together(const struct request *request, const char *path)
 {
-	if (request->in_place)
-		request->to = path;
-	return cut_trace(request, path);
+	if (request->in_place && (request->to || request->cut.each || !strcmp(path, "-")))
+		return cli_misused("cut", "--in-place is for one stretch of a file, without -o");
+	if (!request->in_place && (!request->to || strcmp(request->to, "-") == 0))
+		return cli_misused("cut", "-o FILE is missing; a trace needs a file");
+	return true;
 }
 
 int cmd_cut(int argc, char **argv)
 {
 	struct request request = {0};
-	int status = verb_parse("cut", "o:h", options_known, argc, argv, &request, &request.filter);
+	int status = verb_parse(&usage, argc, argv, &request, &request.filter);
 
-	request.cut.filter = &request.filter;
-	if (status == CLI_FINE)
-		printf("%s", help_text);
 	if (status == VERB_PARSED) {
 		status = CLI_FAILED;
-		if (optind + 1 != argc)
-			cli_misused("cut", optind == argc ? "a trace is missing" : "one trace at a time");
-		else if (request.in_place ? request.to || request.cut.each || !strcmp(argv[optind], "-")
-					  : !request.to || strcmp(request.to, "-") == 0)
-			cli_misused("cut", request.in_place ? "--in-place is for one stretch of a file, without -o"
-							    : "-o FILE is missing; a trace needs a file");
-		else
-			status = cut_in(&request, argv[optind]);
+		request.cut.filter = &request.filter;
+		request.cut.mark_begin = request.marks[0];
+		request.cut.mark_end = request.marks[1];
+		if (verb_has_one_trace("cut", argc) && fits_together(&request, argv[optind])) {
+			request.to = request.in_place ? argv[optind] : request.to;
+			status = cut_trace(&request, argv[optind]);
+		}
 	}
 	filter_done(&request.filter);
-	free(request.between);
 	return status;
 }

@@ -23,8 +23,7 @@ struct request {
 	struct filter filter;
 	struct report_diff diff;
 	enum format format;
-	const char *by;	     /* of --memory; NULL: line */
-	enum memory_by rows; /* what it means */
+	enum memory_by by; /* of --memory; MEMORY_BY_SITE: not given */
 	bool sampled;
 };
 
@@ -45,15 +44,16 @@ static const char help_text[] =
     "  -n, --limit N         the first N functions only\n"
     "      --all             list the functions that did not change, too\n"
     "      --threshold KEY=AMOUNT[,AMOUNT]\n"
-    "                        a change of KEY counts if it is more than AMOUNT: 10%%, 5ms, 100, 64K; of two, more than\n"
-    "                        both. The default for time and cumtime is 10%%,1ms, for the others 0\n"
+    "                        a change of KEY counts if it is more than AMOUNT: 10%, 5ms, 100, 64K; of two, more than\n"
+    "                        both. The default for time and cumtime is 10%,1ms, for the others 0\n"
     "      --fail-on KEY,... exit status 4 if KEY grew by more than its threshold in a function, or total-KEY in the\n"
     "                        sum of all functions\n"
     "      --json            for programs\n"
     "      --csv             for spreadsheets\n"
     "      --markdown        for the comment of a pull request\n"
-    "\n"
-    "%s"
+    "\n";
+
+static const char help_end[] =
     "\n"
     "--min-duration is not for diff.\n"
     "Exit status: 0; 4 if --fail-on found a regression; 1 if a trace is incomplete; 2 if one cannot be read, or "
@@ -73,11 +73,11 @@ static size_t find_measure(const char *name, size_t length, const char *what)
 	return DIFF_MEASURES;
 }
 
-static bool take_sort(void *request, size_t which, const char *value)
+static bool take_sort(void *request, const struct verb_option *option, const char *value)
 {
 	size_t measure = find_measure(value, strlen(value), "order");
 
-	(void)which;
+	(void)option;
 	if (measure == DIFF_MEASURES)
 		return false;
 	((struct request *)request)->diff.sort = &diff_measures[measure];
@@ -99,7 +99,7 @@ static bool parse_one(struct diff_threshold *threshold, const struct diff_measur
 	return true;
 }
 
-static bool take_threshold(void *request, size_t which, const char *value)
+static bool take_threshold(void *request, const struct verb_option *option, const char *value)
 {
 	struct diff_rules *rules = &((struct request *)request)->diff.rules;
 	size_t length = strcspn(value, "="), measure;
@@ -107,7 +107,7 @@ static bool take_threshold(void *request, size_t which, const char *value)
 	char *amounts, *rest, *one;
 	bool fine = true;
 
-	(void)which;
+	(void)option;
 	if (!value[length])
 		return cli_misused("diff", "--threshold wants KEY=AMOUNT, not \"%s\"", value);
 	measure = find_measure(value, length, "key");
@@ -120,11 +120,11 @@ static bool take_threshold(void *request, size_t which, const char *value)
 	return fine && amounts;
 }
 
-static bool take_fail_on(void *request, size_t which, const char *value)
+static bool take_fail_on(void *request, const struct verb_option *option, const char *value)
 {
 	struct diff_rules *rules = &((struct request *)request)->diff.rules;
 
-	(void)which;
+	(void)option;
 	for (;;) {
 		size_t length = strcspn(value, ","), prefix = strncmp(value, "total-", 6) == 0 ? 6 : 0, measure;
 
@@ -138,64 +138,43 @@ static bool take_fail_on(void *request, size_t which, const char *value)
 	}
 }
 
-static bool take_limit(void *request, size_t which, const char *value)
+static bool take_limit(void *request, const struct verb_option *option, const char *value)
 {
-	(void)which;
+	(void)option;
 	return cli_number("diff", "--limit", value, 0, &((struct request *)request)->diff.limit);
-}
-
-static bool take_format(void *request, size_t format, const char *value)
-{
-	(void)value;
-	((struct request *)request)->format = (enum format)format;
-	return true;
 }
 
 /*
  * With --min-duration, allocations would count for the wrong function: a call is known to be long enough at its end
  * only.
  */
-static bool refuse_min_duration(void *request, size_t which, const char *value)
+static bool refuse_min_duration(void *request, const struct verb_option *option, const char *value)
 {
 	(void)request;
-	(void)which;
+	(void)option;
 	(void)value;
 	return cli_misused("diff", "--min-duration is not for diff");
 }
 
-static bool take_by(void *owner, size_t which, const char *value)
-{
-	static const char *const words[] = {
-	    [MEMORY_BY_LINE] = "line",	   [MEMORY_BY_FUNCTION] = "function", [MEMORY_BY_MODULE] = "module",
-	    [MEMORY_BY_THREAD] = "thread", [MEMORY_BY_TASK] = "task",	      [MEMORY_BY_LIBRARY] = "library",
-	};
-	struct request *request = owner;
-
-	(void)which;
-	request->by = value;
-	for (unsigned i = MEMORY_BY_LINE; i <= MEMORY_BY_LIBRARY; i++)
-		if (strcmp(value, words[i]) == 0) {
-			request->rows = (enum memory_by)i;
-			return true;
-		}
-	return cli_misused("diff", "--by wants line, function, module, thread, task or library, not \"%s\"", value);
-}
+static const char *const format_words[] = {
+    [FORMAT_TABLE] = "", [FORMAT_JSON] = "json", [FORMAT_CSV] = "csv", [FORMAT_MARKDOWN] = "markdown", NULL};
 
 static const struct verb_option options_known[] = {
-    {"memory", 0, no_argument, NULL, offsetof(struct request, diff.sites)},
-    {"by", 0, required_argument, take_by, 0},
-    {"sort", 's', required_argument, take_sort, 0},
-    {"limit", 'n', required_argument, take_limit, 0},
-    {"all", 0, no_argument, NULL, offsetof(struct request, diff.all)},
-    {"threshold", 0, required_argument, take_threshold, 0},
-    {"fail-on", 0, required_argument, take_fail_on, 0},
-    {"json", 0, no_argument, take_format, FORMAT_JSON},
-    {"csv", 0, no_argument, take_format, FORMAT_CSV},
-    {"markdown", 0, no_argument, take_format, FORMAT_MARKDOWN},
+    VERB_FLAG("memory", 0, request, diff.sites),
+    VERB_WORD("by", 0, required_argument, request, by, memory_by_names),
+    VERB_TAKE("sort", 's', required_argument, take_sort, 0),
+    VERB_TAKE("limit", 'n', required_argument, take_limit, 0),
+    VERB_FLAG("all", 0, request, diff.all),
+    VERB_TAKE("threshold", 0, required_argument, take_threshold, 0),
+    VERB_TAKE("fail-on", 0, required_argument, take_fail_on, 0),
+    VERB_WORD("json", 0, no_argument, request, format, format_words),
+    VERB_WORD("csv", 0, no_argument, request, format, format_words),
+    VERB_WORD("markdown", 0, no_argument, request, format, format_words),
     VERB_FILTER_OPTIONS(refuse_min_duration),
-    {"help", 'h', no_argument, NULL, 0},
-    {0},
+    VERB_OPTIONS_END,
 };
+
+static const struct verb_usage usage = {"diff", options_known, {help_text, filter_help, help_end}};
 
 static int write_diff(const struct request *request, struct function_pairs *pairs)
 {
@@ -292,7 +271,8 @@ static int judge(const struct report_diff *diff, int status)
 static int count_trace(struct request *request, size_t side)
 {
 	struct trace *trace = filter_open(&request->filter, "diff", request->diff.paths[side]);
-	const struct memory_options options = {.filter = &request->filter, .by = request->rows};
+	const struct memory_options options = {.filter = &request->filter,
+					       .by = request->by ? request->by : MEMORY_BY_LINE};
 	struct trace_totals totals = {0};
 	struct progress progress;
 	int error;
@@ -368,24 +348,21 @@ int cmd_diff(int argc, char **argv)
 {
 	/* Times differ from run to run. The table prints them to the ms. */
 	const struct diff_threshold noise = {.amount = 1000000, .percent = 10};
-	struct request request = {.diff = {.limit = -1}, .rows = MEMORY_BY_LINE};
+	struct request request = {.diff = {.limit = -1}};
 	int status;
 
 	request.diff.rules.thresholds[DIFF_TIME] = request.diff.rules.thresholds[DIFF_CUMTIME] = noise;
-	status = verb_parse("diff", "s:n:h", options_known, argc, argv, &request, &request.filter);
-	if (status == CLI_FINE)
-		printf(help_text, filter_help);
-	if (status != VERB_PARSED)
-		goto done;
-	status = CLI_FAILED;
-	if (!request.diff.sort)
-		request.diff.sort = &diff_measures[request.diff.sites ? DIFF_PEAK : DIFF_TIME];
-	if (!fits_together(&request, argc - optind))
-		goto done;
-	request.diff.paths[0] = argv[optind];
-	request.diff.paths[1] = argv[optind + 1];
-	status = diff_traces(&request);
-done:
+	status = verb_parse(&usage, argc, argv, &request, &request.filter);
+	if (status == VERB_PARSED) {
+		status = CLI_FAILED;
+		if (!request.diff.sort)
+			request.diff.sort = &diff_measures[request.diff.sites ? DIFF_PEAK : DIFF_TIME];
+		if (fits_together(&request, argc - optind)) {
+			request.diff.paths[0] = argv[optind];
+			request.diff.paths[1] = argv[optind + 1];
+			status = diff_traces(&request);
+		}
+	}
 	filter_done(&request.filter);
 	return status;
 }

@@ -54,7 +54,8 @@ static const char help_text[] =
     "  switch                           greenlet that resumes, greenlet that stops\n"
     "  thread_start, thread_end         name of the thread\n"
     "\n"
-    "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read.\n";
+    "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read.\n"
+    "\n";
 
 struct request {
 	struct filter filter;
@@ -429,26 +430,25 @@ static int dump_trace(const char *path, struct request *request)
 
 int cmd_dump(int argc, char **argv)
 {
-	static const struct verb_option options_known[] = {
-	    VERB_FILTER_OPTIONS(verb_take_filter), {"help", 'h', no_argument, NULL, 0}, {0}};
+	static const struct verb_option options_known[] = {VERB_FILTER_OPTIONS(verb_take_filter), VERB_OPTIONS_END};
+	static const struct verb_usage usage = {
+	    "dump",
+	    options_known,
+	    {help_text, filter_help, "\n--min-duration, --max-depth and --clock are not for dump.\n"}};
 	struct request request = {0};
-	int status = verb_parse("dump", "h", options_known, argc, argv, &request, &request.filter);
+	int status = verb_parse(&usage, argc, argv, &request, &request.filter);
 
-	if (status == CLI_FINE)
-		printf("%s\n%s\n--min-duration, --max-depth and --clock are not for dump.\n", help_text, filter_help);
-	if (status != VERB_PARSED)
-		goto done;
-	status = CLI_FAILED;
-	if (request.filter.clock != CPU_CLOCK_WALL)
-		cli_misused("dump", "several threads have only the wall clock in common: --clock is for report and "
-				    "export");
-	else if (request.filter.min_duration_ns || request.filter.max_depth)
-		cli_misused("dump", "events have neither duration nor depth; report and export filter calls by them");
-	else if (optind != argc - 1)
-		cli_misused("dump", optind == argc ? "a trace is missing" : "one trace at a time");
-	else
-		status = dump_trace(argv[optind], &request);
-done:
+	if (status == VERB_PARSED) {
+		status = CLI_FAILED;
+		if (request.filter.clock != CPU_CLOCK_WALL)
+			cli_misused("dump", "several threads have only the wall clock in common: --clock is for report "
+					    "and export");
+		else if (request.filter.min_duration_ns || request.filter.max_depth)
+			cli_misused("dump", "events have neither duration nor depth; report and export filter calls by "
+					    "them");
+		else if (verb_has_one_trace("dump", argc))
+			status = dump_trace(argv[optind], &request);
+	}
 	free(request.hidden);
 	free(request.native_frames);
 	filter_done(&request.filter);

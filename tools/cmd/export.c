@@ -221,12 +221,12 @@ static bool take_format_options(const struct request *request, struct export *ex
 }
 
 /* Parses comma-separated names. */
-static bool take_formats(void *owner, size_t which, const char *names)
+static bool take_formats(void *owner, const struct verb_option *option, const char *names)
 {
 	struct request *request = owner;
 	char *state = NULL;
 
-	(void)which;
+	(void)option;
 	request->format_count = 0;
 	for (char *name = strtok_r((char *)names, ",", &state); name; name = strtok_r(NULL, ",", &state)) {
 		const struct export_format *format = find_format(name);
@@ -242,11 +242,11 @@ static bool take_formats(void *owner, size_t which, const char *names)
 	return request->format_count > 0;
 }
 
-static bool keep_option(void *owner, size_t which, const char *value)
+static bool keep_option(void *owner, const struct verb_option *option, const char *value)
 {
 	struct request *request = owner;
 
-	request->given[request->given_count++] = (struct given){request->options[which].name, value};
+	request->given[request->given_count++] = (struct given){option->name, value};
 	return true;
 }
 
@@ -254,21 +254,21 @@ static bool keep_option(void *owner, size_t which, const char *value)
 static void make_options(struct request *request)
 {
 	static const struct verb_option common[] = {
-	    {"format", 'f', required_argument, take_formats, 0},
-	    {"output", 'o', required_argument, NULL, offsetof(struct request, to)},
-	    {"beside", 0, no_argument, NULL, offsetof(struct request, beside)},
+	    VERB_TAKE("format", 'f', required_argument, take_formats, 0),
+	    VERB_TEXT("output", 'o', request, to),
+	    VERB_FLAG("beside", 0, request, beside),
 	    VERB_FILTER_OPTIONS(verb_take_filter),
-	    {"help", 'h', no_argument, NULL, 0},
+	    VERB_OPTIONS_END,
 	};
-	size_t count = sizeof(common) / sizeof(common[0]);
+	size_t count = sizeof(common) / sizeof(common[0]) - 1;
 	const struct export_option *option;
 
 	memcpy(request->options, common, sizeof(common));
 	for (size_t i = 0; i < export_format_count; i++)
 		for (option = export_formats[i].options; option && option->name && count + 1 < VERB_OPTIONS_MAX;
 		     option++, count++)
-			request->options[count] = (struct verb_option){
-			    option->name, 0, option->value ? required_argument : no_argument, keep_option, count};
+			request->options[count] = (struct verb_option)VERB_TAKE(
+			    option->name, 0, option->value ? required_argument : no_argument, keep_option, 0);
 }
 
 /* Changes a/b.evp to a/b.pstats for suffix pstats. The caller frees it. */
@@ -319,8 +319,8 @@ static int run_request(struct request *request, int argc, char **argv)
 	struct export what = {.filter = &request->filter};
 	int status = CLI_FAILED;
 
-	if (optind != argc - 1)
-		cli_misused("export", optind == argc ? "a trace is missing" : "one trace at a time");
+	if (!verb_has_one_trace("export", argc))
+		;
 	else if (request->beside && request->to)
 		cli_misused("export", "--beside and -o exclude each other");
 	else if (request->beside && strcmp(argv[optind], "-") == 0)
@@ -345,11 +345,12 @@ static int run_request(struct request *request, int argc, char **argv)
 int cmd_export(int argc, char **argv)
 {
 	struct request request = {.given = calloc((size_t)argc + 1, sizeof(*request.given))};
+	const struct verb_usage usage = {"export", request.options, {NULL}};
 	int status = CLI_FAILED;
 
 	make_options(&request);
 	if (request.given)
-		status = verb_parse("export", "f:o:h", request.options, argc, argv, &request, &request.filter);
+		status = verb_parse(&usage, argc, argv, &request, &request.filter);
 	else
 		fprintf(stderr, "evprof export: out of memory\n");
 	if (status == CLI_FINE)

@@ -438,17 +438,12 @@ static int show_traces(char *const *paths, int count, bool json, bool quick)
 
 int cmd_info(int argc, char **argv)
 {
-	static const struct verb_option options_known[] = {
-	    {"json", 0, no_argument, NULL, offsetof(struct request, json)},
-	    {"quick", 0, no_argument, NULL, offsetof(struct request, quick)},
-	    {"help", 'h', no_argument, NULL, 0},
-	    {0},
-	};
+	static const struct verb_option options_known[] = {VERB_FLAG("json", 0, request, json),
+							   VERB_FLAG("quick", 0, request, quick), VERB_OPTIONS_END};
+	static const struct verb_usage usage = {"info", options_known, {help_text}};
 	struct request request = {0};
-	int status = verb_parse("info", "h", options_known, argc, argv, &request, NULL);
+	int status = verb_parse(&usage, argc, argv, &request, NULL);
 
-	if (status == CLI_FINE)
-		fputs(help_text, stdout);
 	if (status != VERB_PARSED)
 		return status;
 	if (optind == argc) {

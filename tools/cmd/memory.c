@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,16 +19,17 @@
 #include "util/terminal.h"
 
 #define ROWS_MAX 30 /* of a table, without --limit */
+#define ORDER_UNSET UINT_MAX
 
 struct request {
 	struct filter filter;
 	struct memory_options options;
 	struct report_memory report;
-	bool by_given, order_given, limit_given;
+	unsigned order; /* enum memory_order, or ORDER_UNSET */
 	bool temporary;
 	bool all_kinds; /* --leaks=all */
 	const char *at;
-	char *between; /* copy of the argument of --between; the mark names point into it */
+	const char *marks[2]; /* of --between */
 };
 
 /* --- options --- */
@@ -59,94 +61,18 @@ static const char help_end[] = "\n"
 			       "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read or has no memory "
 			       "events.\n";
 
-struct word {
-	const char *name;
-	unsigned value;
+static const char *const order_words[] = {
+    [MEMORY_BY_PEAK] = "peak",		 [MEMORY_BY_END] = "end",
+    [MEMORY_BY_ALLOCATED] = "allocated", [MEMORY_BY_ALLOCATIONS] = "allocations",
+    [MEMORY_BY_TEMPORARY] = "temporary", NULL,
 };
+static const char *const format_words[] = {[MEMORY_TEXT] = "text", [MEMORY_JSON] = "json", [MEMORY_CSV] = "csv", NULL};
 
-static const struct word by_words[] = {
-    {"line", MEMORY_BY_LINE},
-    {"function", MEMORY_BY_FUNCTION},
-    {"module", MEMORY_BY_MODULE},
-    {"thread", MEMORY_BY_THREAD},
-    {"task", MEMORY_BY_TASK},
-    {"library", MEMORY_BY_LIBRARY},
-    {0},
-};
-static const struct word order_words[] = {
-    {"peak", MEMORY_BY_PEAK},		{"end", MEMORY_BY_END},
-    {"allocated", MEMORY_BY_ALLOCATED}, {"allocations", MEMORY_BY_ALLOCATIONS},
-    {"temporary", MEMORY_BY_TEMPORARY}, {0},
-};
-static const struct word format_words[] = {{"text", MEMORY_TEXT}, {"json", MEMORY_JSON}, {"csv", MEMORY_CSV}, {0}};
-
-/* The number of the word; -1 after a message that names all. */
-static int find_word(const struct word *words, const char *option, const char *given)
-{
-	char known[128] = "";
-
-	for (size_t i = 0; words[i].name; i++) {
-		size_t used = strlen(known);
-
-		if (strcmp(words[i].name, given) == 0)
-			return (int)words[i].value;
-		snprintf(known + used, sizeof(known) - used, "%s%s",
-			 !i		     ? ""
-			 : words[i + 1].name ? ", "
-					     : " or ",
-			 words[i].name);
-	}
-	cli_misused("memory", "%s wants %s, not \"%s\"", option, known, given);
-	return -1;
-}
-
-static bool take_by(void *owner, size_t which, const char *value)
-{
-	struct request *request = owner;
-	int by = find_word(by_words, "--by", value);
-
-	(void)which;
-	request->by_given = true;
-	request->options.by = by < 0 ? MEMORY_BY_LINE : (enum memory_by)by;
-	return by >= 0;
-}
-
-static bool take_sort(void *owner, size_t which, const char *value)
-{
-	struct request *request = owner;
-	int order = find_word(order_words, "--sort", value);
-
-	(void)which;
-	request->order_given = true;
-	request->report.order = order < 0 ? MEMORY_BY_PEAK : (enum memory_order)order;
-	return order >= 0;
-}
-
-static bool take_format(void *owner, size_t which, const char *value)
-{
-	struct request *request = owner;
-	int format = value ? find_word(format_words, "--format", value) : MEMORY_JSON; /* --json */
-
-	(void)which;
-	request->report.format = format < 0 ? MEMORY_TEXT : (enum memory_format)format;
-	return format >= 0;
-}
-
-static bool take_limit(void *owner, size_t which, const char *value)
+static bool take_leaks(void *owner, const struct verb_option *option, const char *value)
 {
 	struct request *request = owner;
 
-	(void)which;
-	request->limit_given = true;
-	request->report.limit = -1;
-	return strcmp(value, "all") == 0 || cli_number("memory", "--limit", value, 0, &request->report.limit);
-}
-
-static bool take_leaks(void *owner, size_t which, const char *value)
-{
-	struct request *request = owner;
-
-	(void)which;
+	(void)option;
 	request->report.leaks = true;
 	request->all_kinds = value != NULL;
 	if (value && strcmp(value, "all") != 0)
@@ -154,67 +80,49 @@ static bool take_leaks(void *owner, size_t which, const char *value)
 	return true;
 }
 
-static bool take_at(void *owner, size_t which, const char *value)
+static bool take_at(void *owner, const struct verb_option *option, const char *value)
 {
 	struct request *request = owner;
 
-	(void)which;
+	(void)option;
 	request->at = value;
 	return filter_duration("memory", "--at", value, &request->filter.to_ns);
 }
 
-static bool take_between(void *owner, size_t which, const char *value)
-{
-	struct request *request = owner;
-	char *comma;
-
-	(void)which;
-	free(request->between);
-	request->between = strdup(value);
-	comma = request->between ? strchr(request->between, ',') : NULL;
-	if (!comma)
-		return cli_misused("memory", "--between wants two marks with a comma between, not \"%s\"", value);
-	*comma = 0;
-	request->options.mark_begin = request->between;
-	request->options.mark_end = comma + 1;
-	return true;
-}
-
 static const struct verb_option options_known[] = {
-    {"leaks", 0, optional_argument, take_leaks, 0},
-    {"temporary", 0, no_argument, NULL, offsetof(struct request, temporary)},
-    {"histogram", 0, no_argument, NULL, offsetof(struct request, report.sizes)},
-    {"summary", 0, no_argument, NULL, offsetof(struct request, report.summary)},
-    {"by", 0, required_argument, take_by, 0},
-    {"at", 0, required_argument, take_at, 0},
-    {"between", 0, required_argument, take_between, 0},
-    {"sort", 's', required_argument, take_sort, 0},
-    {"limit", 'n', required_argument, take_limit, 0},
-    {"format", 0, required_argument, take_format, 0},
-    {"json", 0, no_argument, take_format, 0},
+    VERB_TAKE("leaks", 0, optional_argument, take_leaks, 0),
+    VERB_FLAG("temporary", 0, request, temporary),
+    VERB_FLAG("histogram", 0, request, report.sizes),
+    VERB_FLAG("summary", 0, request, report.summary),
+    VERB_WORD("by", 0, required_argument, request, options.by, memory_by_names),
+    VERB_TAKE("at", 0, required_argument, take_at, 0),
+    VERB_TAKE("between", 0, required_argument, verb_take_marks, offsetof(struct request, marks)),
+    VERB_WORD("sort", 's', required_argument, request, order, order_words),
+    VERB_TAKE("limit", 'n', required_argument, verb_take_limit, offsetof(struct request, report.limit)),
+    VERB_WORD("format", 0, required_argument, request, report.format, format_words),
+    VERB_WORD("json", 0, no_argument, request, report.format, format_words),
     VERB_FILTER_OPTIONS(verb_take_filter),
-    {"help", 'h', no_argument, NULL, 0},
-    {0},
+    VERB_OPTIONS_END,
 };
 
+static const struct verb_usage usage = {"memory", options_known, {help_text, filter_help, help_end}};
+
 /* Checks the options together. */
-static bool fits_together(const struct request *request, int traces)
+static bool fits_together(const struct request *request)
 {
 	const struct filter *filter = &request->filter;
 
-	if (traces != 1)
-		cli_misused("memory", traces ? "one trace at a time" : "a trace is missing");
-	else if (filter->min_duration_ns || filter->clock != CPU_CLOCK_WALL)
+	if (filter->min_duration_ns || filter->clock != CPU_CLOCK_WALL)
 		cli_misused("memory", "--min-duration and --clock are not for memory");
 	else if (request->report.leaks + request->temporary + request->report.sizes > 1)
 		cli_misused("memory", "--leaks, --temporary and --histogram exclude each other");
-	else if (request->report.sizes && request->by_given)
+	else if (request->report.sizes && request->options.by)
 		cli_misused("memory", "--histogram has no --by");
-	else if (request->report.summary && (request->report.sizes || request->by_given))
+	else if (request->report.summary && (request->report.sizes || request->options.by))
 		cli_misused("memory", "--summary has no --histogram and no --by");
 	else if (request->at && filter->to_given)
 		cli_misused("memory", "--at and --to exclude each other");
-	else if (request->between && (filter->from_given || filter->to_given || request->at))
+	else if (request->marks[0] && (filter->from_given || filter->to_given || request->at))
 		cli_misused("memory", "--between and --at, --from or --to exclude each other");
 	else
 		return true;
@@ -225,20 +133,27 @@ static bool fits_together(const struct request *request, int traces)
 static void complete(struct request *request)
 {
 	struct report_memory *report = &request->report;
-	bool later = request->at || request->between || report->leaks;
+	bool later = request->at || request->marks[0] || report->leaks;
 
 	if (request->at)
 		request->filter.to_given = true;
-	if (!request->by_given)
-		request->options.by = report->format == MEMORY_JSON ? MEMORY_BY_SITE : MEMORY_BY_LINE;
-	if (!request->order_given)
+	if (request->options.by == MEMORY_BY_SITE && report->format != MEMORY_JSON)
+		request->options.by = MEMORY_BY_LINE;
+	if (request->order != ORDER_UNSET)
+		report->order = (enum memory_order)request->order;
+	else
 		report->order = request->temporary ? MEMORY_BY_TEMPORARY : later ? MEMORY_BY_END : MEMORY_BY_PEAK;
-	if (!request->limit_given)
+	if (report->limit == VERB_LIMIT_UNSET)
 		report->limit = report->format == MEMORY_TEXT ? ROWS_MAX : -1;
 	if (report->leaks && !request->all_kinds)
 		request->options.kinds = 1u << MEMORY_OF_PROGRAM;
-	report->at = request->at || request->between ? "then" : "end";
+	report->at = request->at || request->marks[0] ? "then" : "end";
+	report->terminal = terminal_find(STDOUT_FILENO);
+	report->terminal.is &= report->format == MEMORY_TEXT;
+	report->terminal.columns = report->terminal.is ? report->terminal.columns : 0;
 	request->options.filter = &request->filter;
+	request->options.mark_begin = request->marks[0];
+	request->options.mark_end = request->marks[1];
 }
 
 /* --- the trace --- */
@@ -350,24 +265,16 @@ static int memory_of_trace(struct request *request, const char *path)
 
 int cmd_memory(int argc, char **argv)
 {
-	struct request request = {.options.by = MEMORY_BY_LINE};
-	int status;
+	struct request request = {.order = ORDER_UNSET, .report.limit = VERB_LIMIT_UNSET};
+	int status = verb_parse(&usage, argc, argv, &request, &request.filter);
 
-	request.report.terminal = terminal_find(STDOUT_FILENO);
-	status = verb_parse("memory", "s:n:h", options_known, argc, argv, &request, &request.filter);
-	if (status == CLI_FINE)
-		printf("%s%s%s", help_text, filter_help, help_end);
 	if (status == VERB_PARSED) {
 		status = CLI_FAILED;
-		if (fits_together(&request, argc - optind)) {
+		if (verb_has_one_trace("memory", argc) && fits_together(&request)) {
 			complete(&request);
-			request.report.terminal.is &= request.report.format == MEMORY_TEXT;
-			request.report.terminal.columns =
-			    request.report.terminal.is ? request.report.terminal.columns : 0;
 			status = memory_of_trace(&request, argv[optind]);
 		}
 	}
 	filter_done(&request.filter);
-	free(request.between);
 	return status;
 }

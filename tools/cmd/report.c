@@ -30,11 +30,11 @@ struct request {
 	struct profile_options options;
 	struct report_style style;
 	struct report_restrictions restrictions;
-	const struct report_format *format;
+	unsigned format;   /* in formats[] */
 	bool short_tables; /* no number of rows is given, and the output is a terminal */
 	bool reverse;
 	bool strip_dirs;
-	char *between; /* copy of the argument of --between; the mark names point into it */
+	const char *marks[2]; /* of --between */
 };
 
 /* --- options --- */
@@ -69,97 +69,51 @@ static const char help_end[] =
     "Calls that were already running when the window begins are not counted, as with cProfile.\n"
     "Exit status: 0; 1 if a trace is incomplete; 2 if one cannot be read.\n";
 
-static bool take_between(void *owner, size_t which, const char *text)
-{
-	struct request *request = owner;
+static const char *const by_words[] = {
+    [REPORT_BY_FUNCTION] = "function", [REPORT_BY_MODULE] = "module", [REPORT_BY_PROCESS] = "process",
+    [REPORT_BY_THREAD] = "thread",     [REPORT_BY_SPAN] = "span",     NULL,
+};
 
-	(void)which;
-	free(request->between);
-	return verb_take_marks("report", text, &request->between, &request->options.mark_begin,
-			       &request->options.mark_end);
+/* The last one has no name: it is the default, on a terminal. */
+enum { FORMAT_TEXT, FORMAT_TERMINAL = 3 };
+static const char *const format_words[] = {"text", "json", "csv", NULL};
+static const struct report_format *const formats[] = {&report_text, &report_json, &report_csv, &report_terminal};
+
+static bool take_sort(void *request, const struct verb_option *option, const char *value)
+{
+	(void)option;
+	return report_order_parse(&((struct request *)request)->style.order, value);
 }
 
-static bool take_by(void *owner, size_t which, const char *text)
+static bool take_restriction(void *request, const struct verb_option *option, const char *value)
 {
-	struct request *request = owner;
-	static const struct {
-		const char *name;
-		enum report_by by;
-	} known[] = {{"function", REPORT_BY_FUNCTION},
-		     {"module", REPORT_BY_MODULE},
-		     {"process", REPORT_BY_PROCESS},
-		     {"thread", REPORT_BY_THREAD},
-		     {"span", REPORT_BY_SPAN}};
-
-	(void)which;
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (strcmp(known[i].name, text) != 0)
-			continue;
-		request->style.by = known[i].by;
-		request->options.modules = known[i].by == REPORT_BY_MODULE;
-		return true;
-	}
-	return cli_misused("report", "--by wants function, module, process, thread or span, not \"%s\"", text);
-}
-
-static bool take_format(void *owner, size_t which, const char *text)
-{
-	struct request *request = owner;
-	static const struct report_format *const formats[] = {&report_text, &report_json, &report_csv};
-
-	(void)which;
-	text = text ? text : "json"; /* --json */
-	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-		if (strcmp(formats[i]->name, text) == 0) {
-			request->format = formats[i];
-			return true;
-		}
-	}
-	return cli_misused("report", "--format wants text, json or csv, not \"%s\"", text);
-}
-
-static bool take_sort(void *owner, size_t which, const char *value)
-{
-	(void)which;
-	return report_order_parse(&((struct request *)owner)->style.order, value);
-}
-
-static bool take_limit(void *owner, size_t which, const char *value)
-{
-	struct request *request = owner;
-
-	(void)which;
-	request->short_tables = false;
-	request->restrictions.limit = -1;
-	return strcmp(value, "all") == 0 || cli_number("report", "--limit", value, 0, &request->restrictions.limit);
-}
-
-static bool take_restriction(void *owner, size_t which, const char *value)
-{
-	struct request *request = owner;
-
-	(void)which;
-	request->short_tables = false;
-	return report_restrictions_add(&request->restrictions, value);
+	(void)option;
+	return report_restrictions_add(&((struct request *)request)->restrictions, value);
 }
 
 static const struct verb_option options_known[] = {
-    {"sort", 's', required_argument, take_sort, 0},
-    {"limit", 'n', required_argument, take_limit, 0},
-    {"json", 0, no_argument, take_format, 0},
-    {"between", 0, required_argument, take_between, 0},
-    {"reverse", 0, no_argument, NULL, offsetof(struct request, reverse)},
-    {"restrict", 0, required_argument, take_restriction, 0},
-    {"callers", 0, no_argument, NULL, offsetof(struct request, style.callers)},
-    {"callees", 0, no_argument, NULL, offsetof(struct request, style.callees)},
-    {"by", 0, required_argument, take_by, 0},
-    {"strip-dirs", 0, no_argument, NULL, offsetof(struct request, strip_dirs)},
-    {"calibrate", 0, no_argument, NULL, offsetof(struct request, options.calibrate)},
-    {"format", 0, required_argument, take_format, 0},
+    VERB_TAKE("sort", 's', required_argument, take_sort, 0),
+    VERB_TAKE("limit", 'n', required_argument, verb_take_limit, offsetof(struct request, restrictions.limit)),
+    VERB_WORD("json", 0, no_argument, request, format, format_words),
+    VERB_TAKE("between", 0, required_argument, verb_take_marks, offsetof(struct request, marks)),
+    VERB_FLAG("reverse", 0, request, reverse),
+    VERB_TAKE("restrict", 0, required_argument, take_restriction, 0),
+    VERB_FLAG("callers", 0, request, style.callers),
+    VERB_FLAG("callees", 0, request, style.callees),
+    VERB_WORD("by", 0, required_argument, request, style.by, by_words),
+    VERB_FLAG("strip-dirs", 0, request, strip_dirs),
+    VERB_FLAG("calibrate", 0, request, options.calibrate),
+    VERB_WORD("format", 0, required_argument, request, format, format_words),
     VERB_FILTER_OPTIONS(verb_take_filter),
-    {"help", 'h', no_argument, NULL, 0},
-    {0},
+    VERB_OPTIONS_END,
 };
+
+static const struct verb_usage usage = {"report", options_known, {help_text, filter_help, help_end}};
+
+static const struct report_format *format_of(const struct request *request)
+{
+	return formats[request->format];
+}
 
 /* --- tables --- */
 
@@ -203,9 +157,9 @@ static int print_table(struct report *report, const struct profile *profile, con
 		}
 		table.rows = &rows;
 		table.reductions = (struct text){reductions.buffer, reductions.used};
-		if (!report->tables && request->format->begin)
-			request->format->begin(&report->output, &request->style);
-		request->format->table(&report->output, &request->style, &table);
+		if (!report->tables && format_of(request)->begin)
+			format_of(request)->begin(&report->output, &request->style);
+		format_of(request)->table(&report->output, &request->style, &table);
 		report->tables++;
 		output_abandon(&reductions);
 	}
@@ -219,7 +173,7 @@ static void print_spans(struct report *report)
 	int64_t most = request->restrictions.limit;
 
 	span_totals_sort(&report->spans);
-	span_table_print(&report->output, request->format, &request->style.terminal, &report->spans,
+	span_table_print(&report->output, format_of(request), &request->style.terminal, &report->spans,
 			 most < 0 && request->short_tables ? TERMINAL_ROWS : most);
 }
 
@@ -403,10 +357,10 @@ static int report_traces(const struct request *request, char *const *paths, int 
 	if (any && !error) {
 		bool spans = request->style.by == REPORT_BY_SPAN;
 
-		if (!report.tables && request->format->begin && !spans)
-			request->format->begin(&report.output, &request->style);
-		if (request->format->end && !spans)
-			request->format->end(&report.output, &request->style);
+		if (!report.tables && format_of(request)->begin && !spans)
+			format_of(request)->begin(&report.output, &request->style);
+		if (format_of(request)->end && !spans)
+			format_of(request)->end(&report.output, &request->style);
 		error = terminal_close(&report.output);
 	} else {
 		terminal_abandon(&report.output);
@@ -435,41 +389,50 @@ static bool fits_together(struct request *request, int traces)
 		cli_misused("report", "--by span has no --between, --callers or --callees");
 	else if (request->options.memory && request->filter.min_duration_ns)
 		cli_misused("report", "--sort bytes or allocations and --min-duration exclude each other");
-	else if (request->format == &report_csv && request->style.callers && request->style.callees)
+	else if (format_of(request) == &report_csv && request->style.callers && request->style.callees)
 		cli_misused("report", "--format csv has room for --callers or --callees, not for both");
 	else
 		return true;
 	return false;
 }
 
+/* What follows from the options that are given. */
+static void complete(struct request *request, int traces)
+{
+	struct report_style *style = &request->style;
+	struct profile_options *options = &request->options;
+
+	options->filter = &request->filter;
+	options->mark_begin = request->marks[0];
+	options->mark_end = request->marks[1];
+	options->modules = style->by == REPORT_BY_MODULE;
+	options->edges = style->callers || style->callees;
+	options->memory = style->by != REPORT_BY_SPAN && report_order_has_memory(&style->order);
+	style->memory = options->memory && !options->edges;
+	style->clock = request->filter.clock;
+	style->several = traces > 1;
+	style->terminal = terminal_find(STDOUT_FILENO);
+	if (request->format == FORMAT_TERMINAL && !style->terminal.is)
+		request->format = FORMAT_TEXT;
+	style->terminal.is &= request->format == FORMAT_TEXT || request->format == FORMAT_TERMINAL;
+	request->short_tables =
+	    style->terminal.is && !request->restrictions.count && request->restrictions.limit == VERB_LIMIT_UNSET;
+}
+
 int cmd_report(int argc, char **argv)
 {
-	struct request request = {
-	    .restrictions.limit = -1, .short_tables = isatty(STDOUT_FILENO), .style.terminal = terminal_find(1)};
+	struct request request = {.restrictions.limit = VERB_LIMIT_UNSET, .format = FORMAT_TERMINAL};
 	int status;
 
-	request.options.filter = &request.filter;
 	report_order_parse(&request.style.order, "time");
-	status = verb_parse("report", "s:n:h", options_known, argc, argv, &request, &request.filter);
-	if (status == CLI_FINE)
-		printf("%s%s%s", help_text, filter_help, help_end);
-	if (status != VERB_PARSED)
-		goto done;
-	status = CLI_FAILED;
-	request.options.edges = request.style.callers || request.style.callees;
-	request.style.clock = request.filter.clock;
-	request.style.several = argc - optind > 1;
-	request.options.memory = request.style.by != REPORT_BY_SPAN && report_order_has_memory(&request.style.order);
-	request.style.memory = request.options.memory && !request.options.edges;
-	if (!request.format)
-		request.format = request.style.terminal.is ? &report_terminal : &report_text;
-	request.style.terminal.is &= request.format == &report_text || request.format == &report_terminal;
-	request.short_tables &= request.style.terminal.is;
-	if (fits_together(&request, argc - optind))
-		status = report_traces(&request, argv + optind, argc - optind);
-done:
+	status = verb_parse(&usage, argc, argv, &request, &request.filter);
+	if (status == VERB_PARSED) {
+		status = CLI_FAILED;
+		complete(&request, argc - optind);
+		if (fits_together(&request, argc - optind))
+			status = report_traces(&request, argv + optind, argc - optind);
+	}
 	filter_done(&request.filter);
 	report_restrictions_done(&request.restrictions);
-	free(request.between);
 	return status;
 }

@@ -79,76 +79,75 @@ struct request {
 
 /* --- options --- */
 
-static bool take_wait(void *request, size_t which, const char *text)
+static bool take_wait(void *request, const struct verb_option *option, const char *text)
 {
 	int64_t seconds = INT_MAX / 1000;
 
-	(void)which;
+	(void)option;
 	if (text && !cli_number("run", "--wait", text, 0, &seconds))
 		return false;
 	((struct request *)request)->wait_ms = seconds < INT_MAX / 1000 ? (int)seconds * 1000 : INT_MAX;
 	return true;
 }
 
-static bool take_output(void *request, size_t which, const char *text)
+static bool take_output(void *request, const struct verb_option *option, const char *text)
 {
-	(void)which;
+	(void)option;
 	((struct request *)request)->output = text;
 	return run_settings_output_is_good(text);
 }
 
-static bool take_setting(void *request, size_t setting, const char *text)
+static bool take_setting(void *request, const struct verb_option *option, const char *text)
 {
-	return run_settings_take(&((struct request *)request)->settings, (enum run_setting)setting, text);
+	return run_settings_take(&((struct request *)request)->settings, (enum run_setting)option->which, text);
 }
 
 /* As Python's -m and -c. */
-static bool take_command(void *request, size_t letter, const char *text)
+static bool take_command(void *request, const struct verb_option *option, const char *text)
 {
 	struct run_command *command = &((struct request *)request)->command;
 
-	command->option = letter == 'm' ? "-m" : "-c";
+	command->option = option->letter == 'm' ? "-m" : "-c";
 	command->value = text;
 	return true;
 }
 
 static const struct verb_option options_known[] = {
-    {"output", 'o', required_argument, take_output, 0},
-    {"socket", 0, required_argument, NULL, offsetof(struct request, socket)},
-    {"events", 0, required_argument, take_setting, RUN_EVENTS},
-    {"memory", 0, optional_argument, take_setting, RUN_MEMORY},
-    {"memory-interval", 0, required_argument, take_setting, RUN_MEMORY_INTERVAL},
-    {"sample", 0, optional_argument, take_setting, RUN_SAMPLE},
-    {"ring-size", 0, required_argument, take_setting, RUN_RING_SIZE},
-    {"on-full", 0, required_argument, take_setting, RUN_ON_FULL},
-    {"log", 0, required_argument, take_setting, RUN_LOG},
-    {"format", 0, required_argument, take_setting, RUN_FORMAT},
-    {"include", 0, required_argument, take_setting, RUN_INCLUDE},
-    {"exclude", 0, required_argument, take_setting, RUN_EXCLUDE},
-    {"exclude-syspath", 0, no_argument, take_setting, RUN_EXCLUDE_SYSPATH},
-    {"calibrate", 0, no_argument, take_setting, RUN_CALIBRATE},
-    {"native", 0, no_argument, take_setting, RUN_NATIVE},
-    {"program-only", 0, no_argument, take_setting, RUN_PROGRAM_ONLY},
-    {"no-children", 0, no_argument, take_setting, RUN_NO_CHILDREN},
-    {"keep", 0, required_argument, take_setting, RUN_KEEP},
-    {"stopped", 0, no_argument, take_setting, RUN_STOPPED},
-    {"wait", 0, optional_argument, take_wait, 0},
-    {"quiet", 'q', no_argument, NULL, offsetof(struct request, quiet)},
-    {"python", 0, required_argument, NULL, offsetof(struct request, command.python)},
-    {"help", 'h', no_argument, NULL, 0},
-    {NULL, 'm', VERB_LAST_OPTION, take_command, 'm'},
-    {NULL, 'c', VERB_LAST_OPTION, take_command, 'c'},
-    {0},
+    VERB_TAKE("output", 'o', required_argument, take_output, 0),
+    VERB_TEXT("socket", 0, request, socket),
+    VERB_TAKE("events", 0, required_argument, take_setting, RUN_EVENTS),
+    VERB_TAKE("memory", 0, optional_argument, take_setting, RUN_MEMORY),
+    VERB_TAKE("memory-interval", 0, required_argument, take_setting, RUN_MEMORY_INTERVAL),
+    VERB_TAKE("sample", 0, optional_argument, take_setting, RUN_SAMPLE),
+    VERB_TAKE("ring-size", 0, required_argument, take_setting, RUN_RING_SIZE),
+    VERB_TAKE("on-full", 0, required_argument, take_setting, RUN_ON_FULL),
+    VERB_TAKE("log", 0, required_argument, take_setting, RUN_LOG),
+    VERB_TAKE("format", 0, required_argument, take_setting, RUN_FORMAT),
+    VERB_TAKE("include", 0, required_argument, take_setting, RUN_INCLUDE),
+    VERB_TAKE("exclude", 0, required_argument, take_setting, RUN_EXCLUDE),
+    VERB_TAKE("exclude-syspath", 0, no_argument, take_setting, RUN_EXCLUDE_SYSPATH),
+    VERB_TAKE("calibrate", 0, no_argument, take_setting, RUN_CALIBRATE),
+    VERB_TAKE("native", 0, no_argument, take_setting, RUN_NATIVE),
+    VERB_TAKE("program-only", 0, no_argument, take_setting, RUN_PROGRAM_ONLY),
+    VERB_TAKE("no-children", 0, no_argument, take_setting, RUN_NO_CHILDREN),
+    VERB_TAKE("keep", 0, required_argument, take_setting, RUN_KEEP),
+    VERB_TAKE("stopped", 0, no_argument, take_setting, RUN_STOPPED),
+    VERB_TAKE("wait", 0, optional_argument, take_wait, 0),
+    VERB_FLAG("quiet", 'q', request, quiet),
+    VERB_TEXT("python", 0, request, command.python),
+    VERB_TAKE(NULL, 'm', VERB_LAST_OPTION, take_command, 0),
+    VERB_TAKE(NULL, 'c', VERB_LAST_OPTION, take_command, 0),
+    VERB_OPTIONS_END,
 };
+
+static const struct verb_usage usage = {"run", options_known, {help_text}};
 
 /* False with the exit status. */
 static bool take_options(struct request *request, int argc, char **argv, int *status)
 {
-	int parsed = verb_parse("run", "+o:qhm:c:", options_known, argc, argv, request, NULL), error;
+	int parsed = verb_parse(&usage, argc, argv, request, NULL), error;
 
 	*status = parsed == CLI_FINE ? 0 : EXIT_FAILED;
-	if (parsed == CLI_FINE)
-		fputs(help_text, stdout);
 	if (parsed != VERB_PARSED)
 		return false;
 	error = run_command_make(&request->command, argv + optind);

@@ -232,29 +232,20 @@ static int take_snapshot(struct snapshot *snapshot)
 
 int cmd_snapshot(int argc, char **argv)
 {
-	static const struct verb_option options_known[] = {
-	    {"output", 'o', required_argument, NULL, offsetof(struct snapshot, to)},
-	    {"socket", 0, required_argument, NULL, offsetof(struct snapshot, socket)},
-	    {"quiet", 'q', no_argument, NULL, offsetof(struct snapshot, quiet)},
-	    {"help", 'h', no_argument, NULL, 0},
-	    {0},
-	};
+	static const struct verb_option options_known[] = {VERB_TEXT("output", 'o', snapshot, to),
+							   VERB_TEXT("socket", 0, snapshot, socket),
+							   VERB_FLAG("quiet", 'q', snapshot, quiet), VERB_OPTIONS_END};
+	static const struct verb_usage usage = {"snapshot", options_known, {help_text}};
 	struct snapshot snapshot = {.target = "all"};
-	int status = verb_parse("snapshot", "o:qh", options_known, argc, argv, &snapshot, NULL);
+	int status = verb_parse(&usage, argc, argv, &snapshot, NULL);
 
-	if (status == CLI_FINE)
-		fputs(help_text, stdout);
 	if (status != VERB_PARSED)
 		return status;
-	if (optind + 1 < argc) {
-		cli_misused("snapshot", "one process or program at a time");
+	if (!verb_take_target("snapshot", argc, argv, &snapshot.target))
 		return CLI_FAILED;
-	}
 	if (snapshot.to && (!snapshot.to[0] || strcmp(snapshot.to, "-") == 0)) {
 		cli_misused("snapshot", "a trace needs a file, not %s", snapshot.to);
 		return CLI_FAILED;
 	}
-	if (optind < argc)
-		snapshot.target = argv[optind];
 	return take_snapshot(&snapshot);
 }

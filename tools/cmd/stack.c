@@ -167,16 +167,11 @@ static int show(struct request *request)
 
 int cmd_stack(int argc, char **argv)
 {
-	static const struct verb_option options_known[] = {
-	    {"json", 0, no_argument, NULL, offsetof(struct request, json)},
-	    {"help", 'h', no_argument, NULL, 0},
-	    {0},
-	};
+	static const struct verb_option options_known[] = {VERB_FLAG("json", 0, request, json), VERB_OPTIONS_END};
+	static const struct verb_usage usage = {"stack", options_known, {help_text}};
 	static struct request request;
-	int status = verb_parse("stack", "h", options_known, argc, argv, &request, NULL);
+	int status = verb_parse(&usage, argc, argv, &request, NULL);
 
-	if (status == CLI_FINE)
-		fputs(help_text, stdout);
 	if (status != VERB_PARSED)
 		return status;
 	if (optind + 1 != argc) {

@@ -355,24 +355,13 @@ static int show_status(const struct request *request)
 
 int cmd_status(int argc, char **argv)
 {
-	static const struct verb_option options_known[] = {
-	    {"socket", 0, required_argument, NULL, offsetof(struct request, socket)},
-	    {"json", 0, no_argument, NULL, offsetof(struct request, json)},
-	    {"help", 'h', no_argument, NULL, 0},
-	    {0},
-	};
+	static const struct verb_option options_known[] = {VERB_TEXT("socket", 0, request, socket),
+							   VERB_FLAG("json", 0, request, json), VERB_OPTIONS_END};
+	static const struct verb_usage usage = {"status", options_known, {help_text}};
 	struct request request = {.target = "all"};
-	int status = verb_parse("status", "h", options_known, argc, argv, &request, NULL);
+	int status = verb_parse(&usage, argc, argv, &request, NULL);
 
-	if (status == CLI_FINE)
-		fputs(help_text, stdout);
 	if (status != VERB_PARSED)
 		return status;
-	if (optind + 1 < argc) {
-		cli_misused("status", "one process or program at a time");
-		return CLI_FAILED;
-	}
-	if (optind < argc)
-		request.target = argv[optind];
-	return show_status(&request);
+	return verb_take_target("status", argc, argv, &request.target) ? show_status(&request) : CLI_FAILED;
 }

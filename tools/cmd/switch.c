@@ -141,16 +141,11 @@ static int run_switch(struct switching *switching)
 
 static int cmd_switch(const struct action *action, int argc, char **argv)
 {
-	static const struct verb_option options_known[] = {
-	    {"socket", 0, required_argument, NULL, offsetof(struct switching, socket)},
-	    {"help", 'h', no_argument, NULL, 0},
-	    {0},
-	};
+	static const struct verb_option options_known[] = {VERB_TEXT("socket", 0, switching, socket), VERB_OPTIONS_END};
+	const struct verb_usage usage = {action->verb, options_known, {action->help}};
 	struct switching switching = {.action = action, .target = "all"};
-	int status = verb_parse(action->verb, "h", options_known, argc, argv, &switching, NULL);
+	int status = verb_parse(&usage, argc, argv, &switching, NULL);
 
-	if (status == CLI_FINE)
-		fputs(action->help, stdout);
 	if (status != VERB_PARSED)
 		return status;
 	if (action == &mark) {
@@ -160,13 +155,7 @@ static int cmd_switch(const struct action *action, int argc, char **argv)
 		}
 		switching.mark = argv[optind++];
 	}
-	if (optind + 1 < argc) {
-		cli_misused(action->verb, "one process or program at a time");
-		return CLI_FAILED;
-	}
-	if (optind < argc)
-		switching.target = argv[optind];
-	return run_switch(&switching);
+	return verb_take_target(action->verb, argc, argv, &switching.target) ? run_switch(&switching) : CLI_FAILED;
 }
 
 int cmd_stop(int argc, char **argv)

@@ -173,29 +173,23 @@ static bool take_values(struct request *request)
 int cmd_top(int argc, char **argv)
 {
 	static const struct verb_option options_known[] = {
-	    {"interval", 0, required_argument, NULL, offsetof(struct request, interval)},
-	    {"count", 'n', required_argument, NULL, offsetof(struct request, count)},
-	    {"sort", 0, required_argument, NULL, offsetof(struct request, sort)},
-	    {"filter", 0, required_argument, NULL, offsetof(struct request, filter)},
-	    {"rows", 0, required_argument, NULL, offsetof(struct request, rows)},
-	    {"lines", 0, no_argument, NULL, offsetof(struct request, lines)},
-	    {"json", 0, no_argument, NULL, offsetof(struct request, json)},
-	    {"socket", 0, required_argument, NULL, offsetof(struct request, socket)},
-	    {"help", 'h', no_argument, NULL, 0},
-	    {0},
+	    VERB_TEXT("interval", 0, request, interval),
+	    VERB_TEXT("count", 'n', request, count),
+	    VERB_TEXT("sort", 0, request, sort),
+	    VERB_TEXT("filter", 0, request, filter),
+	    VERB_TEXT("rows", 0, request, rows),
+	    VERB_FLAG("lines", 0, request, lines),
+	    VERB_FLAG("json", 0, request, json),
+	    VERB_TEXT("socket", 0, request, socket),
+	    VERB_OPTIONS_END,
 	};
+	static const struct verb_usage usage = {"top", options_known, {help_text, browse_help, help_end}};
 	struct request request = {.target = "all"};
-	int status = verb_parse("top", "n:h", options_known, argc, argv, &request, NULL);
+	int status = verb_parse(&usage, argc, argv, &request, NULL);
 
-	if (status == CLI_FINE)
-		printf("%s%s%s", help_text, browse_help, help_end);
 	if (status != VERB_PARSED)
 		return status;
-	if (optind + 1 < argc) {
-		cli_misused("top", "one process or program at a time");
+	if (!verb_take_target("top", argc, argv, &request.target) || !take_values(&request))
 		return CLI_FAILED;
-	}
-	if (optind < argc)
-		request.target = argv[optind];
-	return take_values(&request) ? run_top(&request) : CLI_FAILED;
+	return run_top(&request);
 }

@@ -32,12 +32,12 @@ struct request {
 	double min_percent;
 };
 
-static bool take_min_percent(void *owner, size_t which, const char *text)
+static bool take_min_percent(void *owner, const struct verb_option *option, const char *text)
 {
 	struct request *request = owner;
 	char *end;
 
-	(void)which;
+	(void)option;
 	request->min_percent = strtod(text, &end);
 	if (end == text || *end || !(request->min_percent >= 0 && request->min_percent <= 100))
 		return cli_misused("tree", "--min-percent wants a number from 0 to 100, not \"%s\"", text);
@@ -45,11 +45,12 @@ static bool take_min_percent(void *owner, size_t which, const char *text)
 }
 
 static const struct verb_option options_known[] = {
-    {"min-percent", 0, required_argument, take_min_percent, 0},
+    VERB_TAKE("min-percent", 0, required_argument, take_min_percent, 0),
     VERB_FILTER_OPTIONS(verb_take_filter),
-    {"help", 'h', no_argument, NULL, 0},
-    {0},
+    VERB_OPTIONS_END,
 };
+
+static const struct verb_usage usage = {"tree", options_known, {help_text, filter_help, help_end}};
 
 static int print_tree(const struct request *request, struct trace *trace, struct call_tree *tree)
 {
@@ -97,17 +98,10 @@ static int tree_trace(const struct request *request, const char *path)
 int cmd_tree(int argc, char **argv)
 {
 	struct request request = {.min_percent = 1};
-	int status = verb_parse("tree", "h", options_known, argc, argv, &request, &request.filter);
+	int status = verb_parse(&usage, argc, argv, &request, &request.filter);
 
-	if (status == CLI_FINE)
-		printf("%s%s%s", help_text, filter_help, help_end);
-	if (status == VERB_PARSED) {
-		status = CLI_FAILED;
-		if (optind + 1 != argc)
-			cli_misused("tree", optind == argc ? "a trace is missing" : "one trace at a time");
-		else
-			status = tree_trace(&request, argv[optind]);
-	}
+	if (status == VERB_PARSED)
+		status = verb_has_one_trace("tree", argc) ? tree_trace(&request, argv[optind]) : CLI_FAILED;
 	filter_done(&request.filter);
 	return status;
 }

@@ -21,27 +21,76 @@ static struct {
 
 void (*verb_options_visitor)(const struct verb_option *options);
 
-bool verb_take_filter(void *request, size_t which, const char *value)
+bool verb_take_filter(void *request, const struct verb_option *option, const char *value)
 {
 	(void)request;
-	return filter_take(line.filter, line.verb, (int)which, value);
+	return filter_take(line.filter, line.verb, (int)option->which, value);
 }
 
-bool verb_take_marks(const char *verb, const char *value, char **copy, const char **begin, const char **end)
+/* "a, b or c" */
+static void list_words(const char *const *words, char *list, size_t bytes)
 {
-	char *comma;
+	const char *before = "";
 
-	*copy = strdup(value);
-	if (!*copy) {
-		output_message("evprof %s: out of memory", verb);
-		return false;
+	list[0] = 0;
+	for (; *words; words++) {
+		size_t used = strlen(list);
+
+		if (!**words)
+			continue;
+		snprintf(list + used, bytes - used, "%s%s", before, *words);
+		before = words[1] && !words[2] ? " or " : ", ";
 	}
-	comma = strchr(*copy, ',');
+}
+
+bool verb_take_word(void *request, const struct verb_option *option, const char *value)
+{
+	char known[128];
+
+	value = value ? value : option->name;
+	for (unsigned i = 0; option->words[i]; i++) {
+		if (!*value || strcmp(option->words[i], value) != 0)
+			continue;
+		memcpy((char *)request + option->which, &i, sizeof(i));
+		return true;
+	}
+	list_words(option->words, known, sizeof(known));
+	return cli_misused(line.verb, "--%s wants %s, not \"%s\"", option->name, known, value);
+}
+
+/* Parses a number into the request. */
+static bool take_number(void *request, const struct verb_option *option, const char *value, int64_t lowest)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "--%s", option->name);
+	return cli_number(line.verb, name, value, lowest, (int64_t *)((char *)request + option->which));
+}
+
+bool verb_take_count(void *request, const struct verb_option *option, const char *value)
+{
+	return take_number(request, option, value, 1);
+}
+
+bool verb_take_limit(void *request, const struct verb_option *option, const char *value)
+{
+	if (strcmp(value, "all") != 0)
+		return take_number(request, option, value, 0);
+	*(int64_t *)((char *)request + option->which) = VERB_ALL;
+	return true;
+}
+
+bool verb_take_marks(void *request, const struct verb_option *option, const char *value)
+{
+	const char **marks = (const char **)((char *)request + option->which);
+	char *comma = strchr(value, ',');
+
 	if (!comma)
-		return cli_misused(verb, "--between wants two marks with a comma between, not \"%s\"", value);
+		return cli_misused(line.verb, "--%s wants two marks with a comma between, not \"%s\"", option->name,
+				   value);
 	*comma = 0;
-	*begin = *copy;
-	*end = comma + 1;
+	marks[0] = value;
+	marks[1] = comma + 1;
 	return true;
 }
 
@@ -73,7 +122,7 @@ static bool take_option(const struct verb_option *option, void *request)
 	char *place = (char *)request + option->which;
 
 	if (option->take)
-		return option->take(request, option->which, optarg);
+		return option->take(request, option, optarg);
 	if (option->argument == no_argument)
 		memcpy(place, &(bool){true}, sizeof(bool));
 	else
@@ -107,26 +156,55 @@ static const struct verb_option *find_option(const struct verb_option *options, 
 	return option->name || option->letter ? option : NULL;
 }
 
-int verb_parse(const char *verb, const char *letters, const struct verb_option *options, int argc, char **argv,
-	       void *request, struct filter *filter)
+/* Makes the tables of getopt_long(). letters has room for three characters an option. */
+static void list_options(const struct verb_option *options, char *letters)
 {
-	size_t count;
+	struct option *known = line.known;
+	const struct verb_option *option;
+
+	*letters = '\0';
+	for (option = options; option->name || option->letter; option++) {
+		if (option->argument == VERB_LAST_OPTION)
+			*letters = '+';
+		if (option->name)
+			*known++ = (struct option){option->name, option->argument, NULL, value_of(options, option)};
+	}
+	*known = (struct option){0};
+	letters += *letters == '+';
+	for (option = options; option->name || option->letter; option++) {
+		if (!option->letter)
+			continue;
+		*letters++ = option->letter;
+		if (option->argument != no_argument)
+			*letters++ = ':';
+	}
+	*letters = 0;
+}
+
+static void print_help(const struct verb_usage *usage)
+{
+	for (size_t i = 0; i < VERB_HELPS && usage->help[i]; i++)
+		fputs(usage->help[i], stdout);
+}
+
+int verb_parse(const struct verb_usage *usage, int argc, char **argv, void *request, struct filter *filter)
+{
+	char letters[3 * VERB_OPTIONS_MAX + 1];
 	int value;
 
 	if (verb_options_visitor)
-		verb_options_visitor(options);
-	line.verb = verb;
+		verb_options_visitor(usage->options);
+	line.verb = usage->verb;
 	line.filter = filter;
-	for (count = 0; count < VERB_OPTIONS_MAX && options[count].name; count++)
-		line.known[count] = (struct option){options[count].name, options[count].argument, NULL,
-						    value_of(options, &options[count])};
-	line.known[count] = (struct option){0};
+	list_options(usage->options, letters);
 	opterr = 0;
 	while ((value = getopt_long(argc, argv, letters, line.known, NULL)) != -1) {
-		const struct verb_option *option = find_option(options, value);
+		const struct verb_option *option = find_option(usage->options, value);
 
-		if (value == 'h')
+		if (value == 'h') {
+			print_help(usage);
 			return CLI_FINE;
+		}
 		if (!option)
 			print_wrong(last_word(argv));
 		else if (takes_next(option, argv))
@@ -137,6 +215,22 @@ int verb_parse(const char *verb, const char *letters, const struct verb_option *
 			break;
 	}
 	return VERB_PARSED;
+}
+
+bool verb_has_one_trace(const char *verb, int argc)
+{
+	if (optind == argc - 1)
+		return true;
+	return cli_misused(verb, optind == argc ? "a trace is missing" : "one trace at a time");
+}
+
+bool verb_take_target(const char *verb, int argc, char **argv, const char **target)
+{
+	if (optind + 1 < argc)
+		return cli_misused(verb, "one process or program at a time");
+	if (optind < argc)
+		*target = argv[optind];
+	return true;
 }
 
 /* --- the trace --- */

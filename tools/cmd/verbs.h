@@ -52,42 +52,73 @@ struct verb_option {
 	const char *name; /* NULL: it has a letter only */
 	char letter;	  /* 0: none; without name and letter: the end of the table */
 	int argument;	  /* no_argument, required_argument, optional_argument, or VERB_LAST_OPTION */
-	bool (*take)(void *request, size_t which, const char *value);
+	bool (*take)(void *request, const struct verb_option *option, const char *value);
 	size_t which;
+	const char *const *words; /* of verb_take_word(); NULL at the end */
 };
 
 #define VERB_OPTIONS_MAX 64  /* in a table */
 #define VERB_LAST_OPTION 256 /* without a name: requires an argument, and ends the options */
 
-/* The options of a filter. */
-#define VERB_FILTER_OPTION(name, which)                                                                                \
+/* Options of a request, which is a struct `type`: a bool; a text; what take() does with the value. */
+#define VERB_FLAG(name, letter, type, member) VERB_TAKE(name, letter, no_argument, NULL, offsetof(struct type, member))
+#define VERB_TEXT(name, letter, type, member)                                                                          \
+	VERB_TAKE(name, letter, required_argument, NULL, offsetof(struct type, member))
+#define VERB_TAKE(name, letter, argument, take, which)                                                                 \
 	{                                                                                                              \
-		name, 0, required_argument, verb_take_filter, which                                                    \
+		name, letter, argument, take, which, NULL                                                              \
 	}
+/* One of several words, as its index in an enum or unsigned. Without argument: the word is the option's name. */
+#define VERB_WORD(name, letter, argument, type, member, words)                                                         \
+	{                                                                                                              \
+		name, letter, argument, verb_take_word, offsetof(struct type, member), words                           \
+	}
+/* --help, and the end of the table. */
+#define VERB_OPTIONS_END VERB_TAKE("help", 'h', no_argument, NULL, 0), VERB_TAKE(NULL, 0, no_argument, NULL, 0)
+
+/* The options of a filter. */
+#define VERB_FILTER_OPTION(name, which) VERB_TAKE(name, 0, required_argument, verb_take_filter, which)
 /* All options of a filter; take_min_duration is verb_take_filter, or what refuses that option. */
 #define VERB_FILTER_OPTIONS(take_min_duration)                                                                         \
 	VERB_FILTER_OPTION("clock", FILTER_CLOCK), VERB_FILTER_OPTION("include", FILTER_INCLUDE),                      \
 	    VERB_FILTER_OPTION("exclude", FILTER_EXCLUDE),                                                             \
-	    {"exclude-syspath", 0, no_argument, verb_take_filter, FILTER_EXCLUDE_SYSPATH},                             \
+	    VERB_TAKE("exclude-syspath", 0, no_argument, verb_take_filter, FILTER_EXCLUDE_SYSPATH),                    \
 	    VERB_FILTER_OPTION("process", FILTER_PROCESS), VERB_FILTER_OPTION("thread", FILTER_THREAD),                \
 	    VERB_FILTER_OPTION("from", FILTER_FROM), VERB_FILTER_OPTION("to", FILTER_TO),                              \
-	    {"min-duration", 0, required_argument, take_min_duration, FILTER_MIN_DURATION},                            \
+	    VERB_TAKE("min-duration", 0, required_argument, take_min_duration, FILTER_MIN_DURATION),                   \
 	    VERB_FILTER_OPTION("max-depth", FILTER_MAX_DEPTH)
 
-bool verb_take_filter(void *request, size_t which, const char *value);
-/*
- * Splits the value of --between, A,B, into a copy, which the caller frees. False after one line on stderr.
- */
-bool verb_take_marks(const char *verb, const char *value, char **copy, const char **begin, const char **end);
+/* For take: an option of the filter; */
+bool verb_take_filter(void *request, const struct verb_option *option, const char *value);
+/* one of the words; "" is none; */
+bool verb_take_word(void *request, const struct verb_option *option, const char *value);
+/* a number from 1 on, as an int64_t; */
+bool verb_take_count(void *request, const struct verb_option *option, const char *value);
+/* a number of rows, as an int64_t: from 0 on, or "all", VERB_ALL; */
+bool verb_take_limit(void *request, const struct verb_option *option, const char *value);
+#define VERB_ALL (-1)
+#define VERB_LIMIT_UNSET INT64_MIN /* before the options are parsed */
+/* A,B as a const char *[2]. The value is taken apart where it is. */
+bool verb_take_marks(void *request, const struct verb_option *option, const char *value);
 
 #define VERB_PARSED (-1)
+#define VERB_HELPS 3
+
+struct verb_usage {
+	const char *verb;
+	const struct verb_option *options;
+	const char *help[VERB_HELPS]; /* printed one after the other, up to a NULL */
+};
 
 /*
- * Parses the command line: letters and optind are those of getopt_long(). filter is for the options of a filter, NULL
- * without. Returns VERB_PARSED, CLI_FINE if help is wanted, or CLI_FAILED after one line on stderr.
+ * Parses the command line; optind is that of getopt_long(). filter is for the options of a filter, NULL without.
+ * Returns VERB_PARSED, CLI_FINE after the help, or CLI_FAILED after one line on stderr.
  */
-int verb_parse(const char *verb, const char *letters, const struct verb_option *options, int argc, char **argv,
-	       void *request, struct filter *filter);
+int verb_parse(const struct verb_usage *usage, int argc, char **argv, void *request, struct filter *filter);
+/* Whether one trace is left behind the options; false after one line on stderr. */
+bool verb_has_one_trace(const char *verb, int argc);
+/* Sets the process or program that is left behind the options, if there is one. False after one line on stderr. */
+bool verb_take_target(const char *verb, int argc, char **argv, const char **target);
 
 /* While set, verb_parse() passes each table of options to it, before it parses. For evprof completion. */
 extern void (*verb_options_visitor)(const struct verb_option *options);
