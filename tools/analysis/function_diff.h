@@ -1,6 +1,6 @@
 /*
  * function_diff.h - the functions of two traces, matched, and what changed. Used by evprof diff, which has sites of
- * memory (site_totals.h) as functions, too.
+ * memory as functions, too.
  *
  * Functions are matched in three rounds. Each round takes what the previous ones left:
  *

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "analysis/live.h"
+#include "analysis/memory.h"
 #include "analysis/stacks.h"
 #include "replay/filter.h"
 #include "trace/reader.h"
@@ -23,7 +24,7 @@ struct function_total {
 	/* malloc, calloc and realloc that succeeded; estimates where they are sampled (memory_estimate.h) */
 	uint64_t allocations;
 	uint64_t allocated_bytes; /* requested bytes; a realloc counts its whole new size */
-	/* Of sites only (site_totals.h). */
+	/* Of sites only. */
 	uint64_t peak_bytes;
 	uint64_t end_bytes;
 	uint64_t temporary; /* allocations */
@@ -52,5 +53,14 @@ int function_totals_count(struct function_totals *totals, struct trace *trace, c
 int function_totals_live(struct function_totals *totals, struct trace *trace, const struct filter *filter,
 			 struct progress *progress, struct live_weights **weights);
 void function_totals_done(struct function_totals *totals);
+
+/*
+ * The memory of a trace by site (memory.h), for evprof diff --memory. A site has the line at which it allocates, else
+ * that where the function begins. Sites of several processes are one if their names and places are; each process has
+ * its own peak, and these add up. Counts what the filter of the options shows. totals->memory: memory was recorded.
+ * Returns 0 or -ENOMEM.
+ */
+int site_totals_count(struct function_totals *totals, struct trace *trace, const struct memory_options *options,
+		      struct progress *progress);
 
 #endif

@@ -2,7 +2,7 @@
  * cuts.c - the text "cut": writes stretches of a trace as traces, and returns their paths, each with a NUL behind it.
  * See trace_texts.h.
  *
- * Which ones: from and to, between, or span, with number or each, to the path output (cut/request.h). Or several spans
+ * Which ones: from and to, between, or span, with number or each, to the path output (cut/cut.h). Or several spans
  * in one reading of the trace: span-path, PID:NUMBER=PATH, may come again; spans that are not there are left out.
  */
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "api/trace_texts.h"
-#include "cut/request.h"
+#include "cut/cut.h"
 #include "util/u64_map.h"
 
 /* Writes a file that appears when it is complete. Nothing of the process is changed, as output.h would for signals. */

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "analysis/function_diff.h"
-#include "analysis/site_totals.h"
 #include "api/handle.h"
 #include "api/table.h"
 

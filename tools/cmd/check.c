@@ -11,7 +11,6 @@
 
 #include "cmd/verbs.h"
 #include "report/limits.h"
-#include "util/amounts.h"
 #include "util/cli.h"
 #include "util/output.h"
 

@@ -1,5 +1,5 @@
 /*
- * cut.c - evprof cut: a stretch of a trace as a trace of its own. cut/request.h finds it, cut/cut.h writes it.
+ * cut.c - evprof cut: a stretch of a trace as a trace of its own. cut/request.c finds it, cut/cut.c writes it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "cmd/verbs.h"
-#include "cut/request.h"
+#include "cut/cut.h"
 #include "replay/call_walk.h"
 #include "util/output.h"
 

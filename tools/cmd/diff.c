@@ -8,10 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/site_totals.h"
 #include "cmd/verbs.h"
 #include "report/diff.h"
-#include "util/amounts.h"
 #include "util/cli.h"
 #include "util/output.h"
 #include "util/progress.h"

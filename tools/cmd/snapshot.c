@@ -16,7 +16,7 @@
 
 #include "cmd/verbs.h"
 #include "control/collectors.h"
-#include "cut/request.h"
+#include "cut/cut.h"
 #include "evprof/control.h"
 #include "util/cli.h"
 #include "util/output.h"

@@ -1,5 +1,5 @@
 /* request.c - see request.h. */
-#include "cut/request.h"
+#include "cut/cut.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -21,7 +21,6 @@
 #include <string.h>
 
 #include "analysis/heap_curve.h"
-#include "analysis/rss_curve.h"
 #include "replay/call_walk.h"
 #include "replay/spans.h"
 #include "trace/arguments.h"

@@ -28,7 +28,6 @@
 #include <string.h>
 
 #include "analysis/heap_curve.h"
-#include "analysis/rss_curve.h"
 #include "analysis/process_births.h"
 #include "export/perfetto_writer.h"
 #include "replay/call_walk.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "analysis/live.h"
-#include "analysis/rss_curve.h"
+#include "analysis/heap_curve.h"
 #include "replay/program_end.h"
 
 /* --- the curve --- */

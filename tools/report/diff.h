@@ -14,7 +14,7 @@ struct report_diff {
 	const char *paths[2];
 	struct function_totals totals[2];
 	uint64_t lost[2]; /* events */
-	bool sites;	  /* the functions are sites of memory (site_totals.h) */
+	bool sites;	  /* the functions are sites of memory */
 	bool native[2];	  /* sites: native memory was recorded */
 	bool estimate[2]; /* sites: memory was sampled */
 	struct diff_rules rules;

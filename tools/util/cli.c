@@ -4,6 +4,7 @@
 #include "util/cli.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,4 +87,26 @@ bool cli_number(const char *verb, const char *option, const char *text, int64_t 
 				   text);
 	*value = number;
 	return true;
+}
+
+/* --- numbers with a unit --- */
+
+const struct unit units_seconds[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {NULL, 0}};
+const struct unit units_bytes[] = {{"", 1}, {"K", 1024}, {"M", 1048576}, {"G", 1073741824}, {NULL, 0}};
+const struct unit units_none[] = {{"", 1}, {NULL, 0}};
+
+bool parse_amount(const char *text, uint64_t *value, double limit, const struct unit *units)
+{
+	char *end;
+	double number = strtod(text, &end);
+
+	if (end == text || !isfinite(number) || number < 0)
+		return false;
+	for (; units->name; units++) {
+		if (strcmp(end, units->name) != 0 || number * units->factor > limit)
+			continue;
+		*value = (uint64_t)(number * units->factor + 0.5);
+		return true;
+	}
+	return false;
 }

@@ -45,4 +45,18 @@ void cli_print_names(const void *table, size_t size);
 
 /* Parses a whole number, at least lowest, for an option. False: an error is printed. */
 bool cli_number(const char *verb, const char *option, const char *text, int64_t lowest, int64_t *value);
+
+struct unit {
+	const char *name;
+	double factor;
+};
+
+/* Tables of units; the last one has no name. A number without a unit has the first one. */
+extern const struct unit units_seconds[]; /* in ns */
+extern const struct unit units_bytes[];	  /* 1024 */
+extern const struct unit units_none[];
+
+/* Parses a number with one of the units, rounded, at most limit. False: it is none. */
+bool parse_amount(const char *text, uint64_t *value, double limit, const struct unit *units);
+
 #endif
