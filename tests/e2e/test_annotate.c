@@ -90,7 +90,7 @@ static struct outcome *judge_standing(const struct job *job)
 	return run(.python = python_any(), .how = JOB_BARE, .args = {"@judge_standing.py", annotated, counted});
 }
 
-/* The counts are right each time. The times once: on a busy machine another process may run before a stopwatch starts. */
+/* Counts are right each time, times once: on a busy machine another process may run before a stopwatch starts. */
 static void expect_standing(const struct job *job)
 {
 	struct outcome *judged = judge_standing(job);
