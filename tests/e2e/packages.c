@@ -24,13 +24,23 @@ char *package_path(const struct python *python)
 	return text("%s:%s-frontends", package_folder(python), package_folder(python));
 }
 
-const char *package_variable(const struct python *python, const char *package)
+static const char *variable_of(const struct python *python, const char *package, const char *path)
 {
-	char *variable = text("PYTHONPATH=%s", package_path(python));
+	char *variable = text("PYTHONPATH=%s", path);
 	struct outcome *outcome =
 	    run(.python = python, .how = JOB_BARE, .args = {"-c", text("import %s", package)}, .env = {variable});
 
 	if (outcome->status)
 		cr_skip_test("%s has no %s", python->name, package);
 	return variable;
+}
+
+const char *package_variable(const struct python *python, const char *package)
+{
+	return variable_of(python, package, package_path(python));
+}
+
+const char *service_variable(const struct python *python, const char *package)
+{
+	return variable_of(python, package, text("%s:%s-services", package_folder(python), package_folder(python)));
 }

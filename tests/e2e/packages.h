@@ -1,9 +1,10 @@
 /*
  * packages.h - packages of the Python index that tests run programs with, where they are there.
  *
- * They stand in two folders for each version, FOLDER/3.N (3.Nt for a free-threaded one) and FOLDER/3.N-frontends
- * (pytest and Jupyter), where tests/interpreters/packages.sh puts them; FOLDER is TEST_PACKAGES, or evprof/packages in
- * the user's cache. An interpreter that has a package itself needs none.
+ * They stand in folders for each version, FOLDER/3.N (3.Nt for a free-threaded one), FOLDER/3.N-frontends (pytest and
+ * Jupyter) and FOLDER/3.N-services (web frameworks and what traces them), where tests/interpreters/packages.sh puts
+ * them; FOLDER is TEST_PACKAGES, or evprof/packages in the user's cache. An interpreter that has a package
+ * itself needs none.
  */
 #ifndef EVPROF_E2E_PACKAGES_H
 #define EVPROF_E2E_PACKAGES_H
@@ -14,11 +15,13 @@
 char *package_folders(void);
 /* The folder of an interpreter's packages, which need not be there. */
 char *package_folder(const struct python *python);
-/* Both folders, for PYTHONPATH. */
+/* The first two folders, for PYTHONPATH. */
 char *package_path(const struct python *python);
 /*
  * The variable that lets the interpreter import a package ("PYTHONPATH=..."); skips the running test where it cannot.
  */
 const char *package_variable(const struct python *python, const char *package);
+/* The same with the packages of services, which only those tests have in their path that need them. */
+const char *service_variable(const struct python *python, const char *package);
 
 #endif

@@ -42,7 +42,7 @@ static bool installs(const char *path)
 	return found->status == 0;
 }
 
-static void expect_document(const char *name, const char *package)
+static void expect_document(const char *name, const char *package, const char *service)
 {
 	const struct python *any = reader();
 	const char *path = program_path(text("../../../%s", name)), *packed = installs(path) ? wheel() : NULL;
@@ -52,7 +52,7 @@ static void expect_document(const char *name, const char *package)
 
 	if (package)
 		package_variable(any, package);
-	job.env[0] = text("PYTHONPATH=%s", package_path(any));
+	job.env[0] = service ? service_variable(any, service) : text("PYTHONPATH=%s", package_path(any));
 	if (packed) {
 		job.args[n++] = "--wheel";
 		job.args[n++] = packed;
@@ -65,12 +65,13 @@ static void expect_document(const char *name, const char *package)
 	       outcome->out);
 }
 
-/* Package: what it needs beyond Python, or NULL. */
-#define DOCUMENT(Name, Path, Package)                                                                                  \
+/* Package: what it needs beyond Python, or NULL; Service: likewise, of the packages of services. */
+#define DOCUMENT(Name, Path, Package) DOCUMENT_OF(Name, Path, Package, NULL)
+#define DOCUMENT_OF(Name, Path, Package, Service)                                                                      \
 	SCENARIO(docs, Name, SCENARIO_ONCE)                                                                            \
 	{                                                                                                              \
 		(void)python;                                                                                          \
-		expect_document(Path, Package);                                                                        \
+		expect_document(Path, Package, Service);                                                               \
 	}
 
 DOCUMENT(readme, "README.md", NULL)
@@ -80,6 +81,8 @@ DOCUMENT(service, "docs/tutorials/service.md", NULL)
 DOCUMENT(ci_limit, "docs/tutorials/ci-limit.md", NULL)
 DOCUMENT(one_block, "docs/tutorials/one-block.md", NULL)
 DOCUMENT(production, "docs/production.md", NULL)
+DOCUMENT_OF(services, "docs/services.md", NULL,
+	    "flask, django, fastapi, gunicorn, uvicorn, celery, opentelemetry.sdk, sentry_sdk")
 DOCUMENT(memory, "docs/memory.md", NULL)
 DOCUMENT(formats, "docs/formats.md", NULL)
 DOCUMENT(installing, "docs/install.md", NULL)

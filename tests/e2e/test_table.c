@@ -470,6 +470,7 @@ SCENARIO(table, analyses, SUPPORTED)
 	       "the analyses are as counted");
 }
 
+/* The examples of what needs packages of services run where they are. */
 SCENARIO(table, docstrings, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@known.py"}), *verdict;
@@ -477,6 +478,7 @@ SCENARIO(table, docstrings, SUPPORTED)
 	    .python = python, .how = JOB_BARE, .args = {"@../table/docstrings.py", outcome->trace}, .timeout_s = 200};
 
 	set_paths(&job);
+	job.env[0] = text("%s:%s-services", job.env[0], package_folder(python));
 	verdict = job_run(&job);
 	expect(verdict, verdict->status == 0 && strstr(verdict->out, " examples"), "the examples do as they say");
 }
@@ -511,6 +513,8 @@ SCENARIO(table, types, SUPPORTED)
 
 	package_variable(python, "mypy");
 	set_paths(&job);
+	job.env[0] = text("%s:%s", job.env[0],
+			  service_variable(python, "opentelemetry.sdk, sentry_sdk") + strlen("PYTHONPATH="));
 	verdict = job_run(&job);
 	expect(verdict, verdict->status == 0, "mypy --strict finds nothing");
 }

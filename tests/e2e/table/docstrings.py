@@ -25,9 +25,10 @@ def missing(name):
 
 
 ran, absent, without = 0, set(), []
-PLUGINS = ["pytest_plugin"] * (importlib.util.find_spec("pytest") is not None)
+PLUGINS = [plugin for plugin, package in (("pytest_plugin", "pytest"), ("otel", "opentelemetry"), ("sentry", "sentry_sdk"))
+           if importlib.util.find_spec(package) is not None]
 # recording comes last: from then on the library is in the process.
-for name in ["errors", "table", "text", "_tool", "trace", "_limits"] + PLUGINS + ["recording"]:
+for name in ["errors", "table", "text", "_tool", "trace", "_limits", "_watch", "wsgi", "asgi"] + PLUGINS + ["recording"]:
     module = importlib.import_module("evprof." + name)
     for test in doctest.DocTestFinder(exclude_empty=False).find(module, extraglobs={"trace_path": sys.argv[1]}):
         public = not any(part.startswith("_") for part in test.name.split(".")[1:])

@@ -129,6 +129,17 @@ def _arguments(values: "Dict[str, Any]") -> "Tuple[Any, int]":
     return array, count
 
 
+def open_span(name: str, arguments: "Dict[str, Any]") -> int:
+    """Begins a span for those who cannot use a with statement. Returns its number for close_span(); 0: nothing records."""
+    return int(_begin(_text(name), *_arguments(arguments))) if _begin is not None else 0
+
+
+def close_span(number: int) -> None:
+    """Ends the span with that number, in any thread. 0 does nothing."""
+    if number and _end is not None:
+        _end(number)
+
+
 def mark(_name: str, **arguments: object) -> None:
     """Records a named point in time in the calling thread, with arguments: texts, numbers, bools; anything else as str() shows it.
     Sixteen arguments count, and 1056 bytes of a text. Where nothing records, it does nothing.
@@ -393,16 +404,16 @@ def _snapshot_name(trace: str) -> str:
     return path
 
 
-def _run_quietly(words: "List[str]") -> bool:
+def _run_quietly(words: "List[str]", spawn: "Callable[..., int]", wait: "Callable[..., Tuple[int, int]]") -> bool:
     """Whether a program of ours ends well. Nothing is printed, and a large process is not copied for it, as by fork()."""
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     null = os.open(os.devnull, os.O_RDWR)
     try:
-        pid = os.posix_spawn(words[0], words, environment, file_actions=[(os.POSIX_SPAWN_DUP2, null, fd) for fd in range(3)])
+        pid = spawn(words[0], words, environment, file_actions=[(os.POSIX_SPAWN_DUP2, null, fd) for fd in range(3)])
     finally:
         os.close(null)
     try:
-        return os.waitpid(pid, 0)[1] == 0
+        return wait(pid, 0)[1] == 0
     except ChildProcessError:  # the program waits for all children, in a handler of SIGCHLD
         return True
 
@@ -417,6 +428,11 @@ def snapshot(path: "Optional[str]" = None) -> "Optional[str]":
     >>> import evprof
     >>> path = evprof.snapshot()
     """
+    return snapshot_by(path, os.posix_spawn, os.waitpid)
+
+
+def snapshot_by(path: "Optional[str]", spawn: "Callable[..., int]", wait: "Callable[..., Tuple[int, int]]") -> "Optional[str]":
+    """snapshot() by these functions of os: gevent's own are for threads with a loop only."""
     trace = trace_path()
     if trace is None or not _flush():
         return None
@@ -424,7 +440,7 @@ def snapshot(path: "Optional[str]" = None) -> "Optional[str]":
     session = os.environ.get("EVPROF_SESSION", "").split(":", 3)
     words = [find("evprof"), "snapshot", "--output", path]
     words += ["--socket", session[3]] if len(session) == 4 else []
-    done = _run_quietly(words + [str(os.getpid())])
+    done = _run_quietly(words + [str(os.getpid())], spawn, wait)
     return path if done and os.path.exists(path) else None
 
 
