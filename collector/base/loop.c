@@ -24,6 +24,13 @@ int loop_add(struct loop *loop, struct loop_source *source)
 	return epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, source->fd, &event) < 0 ? -errno : 0;
 }
 
+int loop_await_room(struct loop *loop, struct loop_source *source)
+{
+	struct epoll_event event = {.events = EPOLLOUT, .data.ptr = source};
+
+	return epoll_ctl(loop->epoll_fd, EPOLL_CTL_MOD, source->fd, &event) < 0 ? -errno : 0;
+}
+
 void loop_remove(struct loop *loop, struct loop_source *source)
 {
 	epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);

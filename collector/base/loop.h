@@ -31,6 +31,8 @@ void loop_done(struct loop *loop);
 
 /* Calls source->ready while source->fd is readable or at its end. */
 int loop_add(struct loop *loop, struct loop_source *source);
+/* Calls source->ready while source->fd takes data instead, for a source that was added. */
+int loop_await_room(struct loop *loop, struct loop_source *source);
 void loop_remove(struct loop *loop, struct loop_source *source);
 
 /* Waits once, at most timeout_us (-1: without limit), and calls ready sources. 0 or -errno; -EINTR counts as 0. */

@@ -175,6 +175,16 @@ static void renew_metrics(struct collector *collector, uint64_t now_ns)
 	json_decref(status);
 }
 
+static char *metrics_for_http(void *context, size_t *bytes)
+{
+	static const struct peer_rights all = {.all = true};
+	json_t *status = describe(context, "all", &all, clock_now_ns());
+	char *text = status ? metrics_text(status, bytes) : NULL;
+
+	json_decref(status);
+	return text;
+}
+
 static int make_tools(struct session_tools *tools, struct loop *loop, const struct collector_config *config)
 {
 	*tools = (struct session_tools){.loop = loop,
@@ -220,6 +230,12 @@ int collector_init(struct collector *collector, const struct collector_config *c
 	error = make_tools(&collector->tools, &collector->loop, config);
 	if (!error)
 		error = server_new(&collector->loop, config->listen_fd, &config->server, &handler, &collector->server);
+	if (!error && config->metrics_fd > 0) {
+		error = metrics_http_new(&collector->loop, config->metrics_fd, metrics_for_http, collector,
+					 &collector->metrics_http);
+		if (error)
+			server_free(collector->server);
+	}
 	if (error) {
 		free_tools(&collector->tools);
 		loop_done(&collector->loop);
@@ -237,6 +253,7 @@ void collector_done(struct collector *collector)
 	}
 	requests_done(&collector->requests);
 	metrics_done(&collector->metrics);
+	metrics_http_free(collector->metrics_http);
 	server_free(collector->server);
 	free_tools(&collector->tools);
 	loop_done(&collector->loop);
@@ -288,6 +305,7 @@ static bool run_round(struct collector *collector, struct drain_result *result)
 	folder_tend(&collector->tools.folder, now_ns);
 	answer_requests(collector, now_ns);
 	renew_metrics(collector, now_ns);
+	metrics_http_tend(collector->metrics_http, now_ns);
 	/* After the rounds: a process that joined before another one ended is known when that end is answered. */
 	if (!ended)
 		came = server_poll(collector->server, now_ns);
@@ -342,7 +360,7 @@ static int next_timeout_us(struct collector *collector, const struct drain_resul
 
 	if (!needs_polling(collector, now_ns)) {
 		/* A private collector polls whether it may end: not every reason to end wakes it. */
-		if (server_has_peers(collector->server))
+		if (server_has_peers(collector->server) || metrics_http_tend(collector->metrics_http, now_ns))
 			return WAIT_US;
 		return collector->private ? HELD_US : idle_patience_us(collector, now_ns);
 	}

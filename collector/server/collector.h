@@ -8,6 +8,7 @@
 #include "base/loop.h"
 #include "session/pace.h"
 #include "server/metrics.h"
+#include "server/metrics_http.h"
 #include "server/requests.h"
 #include "server/server.h"
 #include "session/session.h"
@@ -20,7 +21,8 @@ struct collector {
 	struct server *server;
 	struct session *sessions;
 	struct metrics metrics;
-	struct requests requests; /* answered after the next round */
+	struct metrics_http *metrics_http; /* NULL: none */
+	struct requests requests;	   /* answered after the next round */
 	bool private;
 	bool had_session;
 	bool stopping;
@@ -40,6 +42,7 @@ struct collector_config {
 	struct user_limits limits;
 	struct folder_limits folder_limits;
 	const char *metrics; /* path of a file; NULL: none */
+	int metrics_fd;	     /* a listening socket; 0: none */
 };
 
 /* Takes over the listening socket on success. 0 or -errno. */

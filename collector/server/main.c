@@ -123,6 +123,16 @@ static int open_socket(const struct options *options)
 	return fd;
 }
 
+/* A descriptor; 0: none is wanted; or -errno, after an error message. */
+static int open_metrics(const char *address)
+{
+	int fd = address ? metrics_http_listen(address) : 0;
+
+	if (fd < 0)
+		log_error("cannot listen at %s for --metrics: %s", address, strerror(-fd));
+	return fd;
+}
+
 /* Whether we made the socket file. One of systemd stays for the next start. */
 static bool made_socket_file(const struct options *options)
 {
@@ -228,7 +238,9 @@ int main(int argc, char **argv)
 	    .limits = options.limits,
 	    .folder_limits = options.folder_limits,
 	    .metrics = options.metrics};
-	if (config.listen_fd < 0)
+	if (config.listen_fd >= 0)
+		config.metrics_fd = open_metrics(options.metrics_address);
+	if (config.listen_fd < 0 || config.metrics_fd < 0)
 		return 1;
 	error = collector_init(&collector, &config);
 	if (error) {

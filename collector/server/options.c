@@ -13,6 +13,7 @@
 #include "evprof/control.h"
 #include "evprof/settings.h"
 #include "evprof/version.h"
+#include "server/metrics_http.h"
 #include "trace/folder_list.h"
 #include "trace/output.h"
 
@@ -84,6 +85,8 @@ static const char help_text[] =
     "  --min-free SIZE      keep so much of the disk free: remove the oldest, then stop recording\n"
     "  --metrics FILE       write the status for Prometheus each 15 s, for the node exporter's textfile collector;\n"
     "                       FILE ends with .prom\n"
+    "  --metrics ADDRESS    ... or let Prometheus ask for it at http://ADDRESS/metrics: 127.0.0.1:PORT or [::1]:PORT;\n"
+    "                       both may be given\n"
     "  --log LEVEL          error, warning (default), info or debug; messages go to stderr\n"
     "  --foreground         stay in the foreground (the default)\n"
     "  --private            serve one process tree on descriptor 3, then end; used by libevprof.so and evprof run\n"
@@ -213,6 +216,18 @@ static enum options_result take_folder_limit(int option, struct folder_limits *l
 	return OPTIONS_RUN;
 }
 
+static enum options_result take_metrics(const char *where, struct options *options)
+{
+	if (ends_with(where, ".prom"))
+		options->metrics = where;
+	else if (metrics_http_is_address(where))
+		options->metrics_address = where;
+	else
+		return option_error("--metrics is a file that ends with .prom, or 127.0.0.1:PORT or [::1]:PORT, not ",
+				    where);
+	return OPTIONS_RUN;
+}
+
 /* Handles one option. word: its spelling on the command line. OPTIONS_RUN: continue. */
 static enum options_result take_option(int option, const char *word, struct options *options)
 {
@@ -258,10 +273,7 @@ static enum options_result take_option(int option, const char *word, struct opti
 	case OPTION_KEEP_LAST:
 		return take_stretch(options);
 	case OPTION_METRICS:
-		if (!ends_with(optarg, ".prom"))
-			return option_error("--metrics is a file that ends with .prom, not ", optarg);
-		options->metrics = optarg;
-		return OPTIONS_RUN;
+		return take_metrics(optarg, options);
 	case OPTION_FOREGROUND:
 		return OPTIONS_RUN;
 	case OPTION_LOG:

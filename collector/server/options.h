@@ -29,8 +29,9 @@ struct options {
 	gid_t control_group;
 	struct user_limits limits; /* 0: the default */
 	struct folder_limits folder_limits;
-	const char *metrics; /* path of a file; NULL: none */
-	unsigned log_level;  /* enum log_level */
+	const char *metrics;	     /* path of a file; NULL: none */
+	const char *metrics_address; /* for HTTP; NULL: none */
+	unsigned log_level;	     /* enum log_level */
 };
 
 enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG };

@@ -158,3 +158,33 @@ SCENARIO(folder, metrics_for_the_node_exporter, SCENARIO_ONCE)
 	cr_expect(run(.how = JOB_BARE, .args = {"sh", "-c", text("ls '%s'/evprof.prom*", directory)})->status != 0,
 		  "and leaves nothing");
 }
+
+/* What Prometheus gets is the same; silence, garbage and other sites keep neither it nor the recording waiting. */
+SCENARIO(folder, metrics_over_http, SCENARIO_ONCE)
+{
+	const char *directory;
+	struct background *daemon;
+	struct outcome *asked, *wrong;
+
+	(void)python;
+	if (geteuid() != 0 || unshare(CLONE_NEWNET) != 0)
+		cr_skip_test("the port may be in use");
+	cr_assert(system("ip link set lo up") == 0);
+	directory = run(.how = JOB_BARE, .args = {"mkdir", "traces"})->directory;
+	daemon = begin_daemon(directory, "--metrics", "127.0.0.1:9464");
+	asked = run(.how = JOB_BARE, .timeout_s = 120, .lingers = true,
+		    .args = {"python3", "@ask_metrics.py", "9464", text("%s/evprof.sock", directory),
+			     build_path("libevprof.so"), text("%s/gate", directory)});
+	expect(asked, asked->status == 0 && strcmp(asked->out, "right\n") == 0, "%s%s", asked->out, asked->err);
+	wrong = run(.how = JOB_BARE, .lingers = true,
+		    .args = {"%B/evprof-collector", "--socket", "@evprof-other", "--output-dir", directory, "--metrics",
+			     "0.0.0.0:9464"});
+	expect(wrong, wrong->status == 2 && strstr(wrong->err, "127.0.0.1:PORT or [::1]:PORT, not 0.0.0.0:9464"),
+	       "loopback only");
+	wrong = run(.how = JOB_BARE, .lingers = true,
+		    .args = {"%B/evprof-collector", "--socket", "@evprof-other", "--output-dir", directory, "--metrics",
+			     "127.0.0.1:9464"});
+	expect(wrong, wrong->status == 1 && strstr(wrong->err, "cannot listen at 127.0.0.1:9464 for --metrics"),
+	       "it is in use");
+	end_daemon(daemon);
+}

@@ -26,6 +26,7 @@
 #include "collector/base/clock.h"
 #include "collector/server/collector.h"
 #include "collector/server/metrics.h"
+#include "collector/server/metrics_http.h"
 #include "fake_target.h"
 
 #define WAIT_MS 10
@@ -565,4 +566,40 @@ Test(collector_answer, metrics_are_text_of_prometheus)
 	}
 	free(text);
 	json_decref(status);
+}
+
+Test(collector_answer, metrics_over_http_are_one_request)
+{
+	static const struct {
+		const char *request;
+		int status;
+		bool is_head;
+	} cases[] = {{"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9464\r\n\r\n", 200, false},
+		     {"HEAD /metrics?x=1 HTTP/1.0\r\nAccept: */*\r\nhost:\tlocalhost\r\n\r\n", 200, true},
+		     {"GET /metrics HTTP/1.1\r\nHost: [::1]:1\r\n\r\n", 200, false},
+		     {"GET /metric HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 404, false},
+		     {"GET /metrics/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 404, false},
+		     {"POST /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 405, false},
+		     {"GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403, false},
+		     {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1.evil.example\r\n\r\n", 403, false},
+		     {"GET /metrics HTTP/1.1\r\nHost: localhost.evil.example:1\r\n\r\n", 403, false},
+		     {"GET /metrics HTTP/1.1\r\nHost: [evil]\r\n\r\n", 403, false},
+		     {"GET /metrics HTTP/1.1\r\nHost:\r\n\r\n", 403, false},
+		     {"GET /metrics HTTP/1.1\r\n\r\nHost: 127.0.0.1\r\n\r\n", 403, false},
+		     {"GET /metrics\r\n\r\n", 400, false},
+		     {"GET  HTTP/1.1\r\n\r\n", 400, false},
+		     {"\r\n\r\n", 400, false}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		bool is_head;
+
+		cr_expect_eq(metrics_http_status(cases[i].request, &is_head), cases[i].status, "%s", cases[i].request);
+		cr_expect_eq(is_head, cases[i].is_head, "%s", cases[i].request);
+	}
+	cr_expect(metrics_http_is_address("127.0.0.1:1") && metrics_http_is_address("[::1]:65535"));
+	cr_expect(!metrics_http_is_address("127.0.0.1:0") && !metrics_http_is_address("127.0.0.1") &&
+		  !metrics_http_is_address("127.0.0.2:1") && !metrics_http_is_address("[::]:1") &&
+		  !metrics_http_is_address("1:1") && !metrics_http_is_address(":1") &&
+		  !metrics_http_is_address("[::1]1") && !metrics_http_is_address("127.0.0.1:1x") &&
+		  !metrics_http_is_address(""));
 }
