@@ -174,6 +174,8 @@ $(B)/preload/calibrate/calibrate.o: preload/calibrate/programs.py
 
 $(B)/tools/html/page.o: $(wildcard tools/html/report.* tools/html/script/*)
 
+$(B)/tools/serve/page.o: $(wildcard tools/serve/page/*)
+
 $(B)/tests/%.o: tests/%.c | $(B)/.ready
 	@mkdir -p $(@D)
 	$(call say,CC)$(compile) -Wno-missing-prototypes -Wno-unknown-warning-option -Wno-format-truncation \

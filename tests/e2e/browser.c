@@ -266,17 +266,22 @@ void browser_command(struct browser *browser, const char *method, const char *fo
 	command(browser, method, parsed);
 }
 
-void browser_load(struct browser *browser, const char *path)
+void browser_go(struct browser *browser, const char *url)
 {
 	int tries;
 
-	command(browser, "Page.navigate", json_pack("{s:o}", "url", json_sprintf("file://%s", path)));
+	command(browser, "Page.navigate", json_pack("{s:s}", "url", url));
 	for (tries = 0; tries < LOAD_TRIES; tries++) {
 		if (json_is_true(ask(browser, "typeof evprof === 'object' && 'ready' in evprof")))
 			return;
 		usleep(10000);
 	}
 	cr_assert(0, "the page's script does not run: %s", browser->complaint);
+}
+
+void browser_load(struct browser *browser, const char *path)
+{
+	browser_go(browser, text("file://%s", path));
 }
 
 void browser_expect_quiet(const struct browser *browser)

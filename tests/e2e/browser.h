@@ -1,5 +1,5 @@
 /*
- * browser.h - a headless Chromium that opens a page from the disk and answers questions about it, for test_html.c.
+ * browser.h - a headless Chromium that opens a page and answers questions about it, for test_html.c and test_serve.c.
  *
  * Speaks the DevTools protocol over a pipe (--remote-debugging-pipe): JSON objects with a zero byte behind each. A test
  * without a browser on its machine is skipped. Everything else that goes wrong fails the running test.
@@ -14,7 +14,9 @@ struct browser;
 /* Starts one, with an empty profile in that directory. */
 struct browser *browser_open(const char *directory);
 void browser_close(struct browser *browser);
-/* Opens a file; returns when its script has run. */
+/* Opens a page of evprof; returns when its script has run. */
+void browser_go(struct browser *browser, const char *url);
+/* The same with a file. */
 void browser_load(struct browser *browser, const char *path);
 /* The value of a JavaScript expression, awaited. A borrowed reference, good until the next question. */
 const json_t *browser_ask(struct browser *browser, const char *format, ...) __attribute__((format(printf, 2, 3)));

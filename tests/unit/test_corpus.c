@@ -83,3 +83,8 @@ Test(corpus, trace)
 {
 	replay("trace", "trace");
 }
+
+Test(corpus, serve)
+{
+	replay("serve", "serve");
+}

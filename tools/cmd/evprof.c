@@ -14,6 +14,7 @@ const struct verb verbs[] = {
     {"run", cmd_run, "run a program and record what Python does in it"},
     {"status", cmd_status, "the collectors of this host, and the processes that they record"},
     {"top", cmd_top, "what they do now, refreshed each second"},
+    {"serve", cmd_serve, "the same on a page for browsers of this machine"},
     {"stop", cmd_stop, "stop the recording of running processes"},
     {"start", cmd_start, "start it again"},
     {"mark", cmd_mark, "set a mark in the traces of running processes"},

@@ -31,6 +31,7 @@ static const char help_text[] =
     "\n"
     "  -o, --output FILE     the trace to write (default: PROGRAM-PID-DATE-TIME.evp); several traces are FILE.evp,\n"
     "                        FILE-2.evp, FILE-3.evp, ...\n"
+    "      --last T          only the last 30s, 500ms, ... of it\n"
     "      --socket SOCKET   ask the collector at this socket (default: EVPROF_SOCKET, or else all of the user's)\n"
     "  -q, --quiet           print the names of the files only\n"
     "\n"
@@ -44,6 +45,8 @@ struct snapshot {
 	const char *target;
 	const char *to; /* NULL: a name is made */
 	const char *socket;
+	const char *last;
+	int64_t last_ns; /* 0: all */
 	bool quiet;
 	size_t written;
 	int status;
@@ -119,7 +122,11 @@ static int copy_trace(struct snapshot *snapshot, const json_t *described, struct
 	int64_t until_ns = json_integer_value(json_object_get(described, "until_ns"));
 	struct cut_stretch stretch = {.from = {.ns = since_ns ? since_ns : INT64_MIN}, .to = {.ns = until_ns}};
 	struct filter filter;
-	int error = filter_target(snapshot, described, &filter) ? 0 : -EINVAL;
+	int error;
+
+	if (snapshot->last_ns && until_ns - snapshot->last_ns > stretch.from.ns)
+		stretch.from.ns = until_ns - snapshot->last_ns;
+	error = filter_target(snapshot, described, &filter) ? 0 : -EINVAL;
 
 	if (!error)
 		error = write_to(trace, &stretch, &filter, path);
@@ -232,9 +239,9 @@ static int take_snapshot(struct snapshot *snapshot)
 
 int cmd_snapshot(int argc, char **argv)
 {
-	static const struct verb_option options_known[] = {VERB_TEXT("output", 'o', snapshot, to),
-							   VERB_TEXT("socket", 0, snapshot, socket),
-							   VERB_FLAG("quiet", 'q', snapshot, quiet), VERB_OPTIONS_END};
+	static const struct verb_option options_known[] = {
+	    VERB_TEXT("output", 'o', snapshot, to), VERB_TEXT("last", 0, snapshot, last),
+	    VERB_TEXT("socket", 0, snapshot, socket), VERB_FLAG("quiet", 'q', snapshot, quiet), VERB_OPTIONS_END};
 	static const struct verb_usage usage = {"snapshot", options_known, {help_text}};
 	struct snapshot snapshot = {.target = "all"};
 	int status = verb_parse(&usage, argc, argv, &snapshot, NULL);
@@ -247,5 +254,7 @@ int cmd_snapshot(int argc, char **argv)
 		cli_misused("snapshot", "a trace needs a file, not %s", snapshot.to);
 		return CLI_FAILED;
 	}
+	if (snapshot.last && !filter_duration("snapshot", "--last", snapshot.last, &snapshot.last_ns))
+		return CLI_FAILED;
 	return take_snapshot(&snapshot);
 }

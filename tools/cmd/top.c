@@ -126,7 +126,7 @@ static int show(struct request *request, struct watch_host *host)
 static int run_top(struct request *request)
 {
 	struct control_collectors collectors;
-	struct watch_host host = {.socket = request->socket, .target = request->target, .focus = UINT32_MAX};
+	struct watch_host host = {.socket = request->socket, .target = request->target};
 	int found, error = 0, status = CLI_FAILED;
 
 	found = control_collectors_find("top", request->socket, &collectors);

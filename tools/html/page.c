@@ -1,32 +1,27 @@
 /*
  * page.c - the files of tools/html/ as parts of the program, and the page made from them. See page.h.
  *
- * The assembler includes the files, which works with gcc and clang. The Makefile lists them as dependencies of this
- * file. The script is one for the browser: its parts follow each other in the order in which they stand here.
+ * The script is one for the browser: its parts follow each other in the order in which they stand here.
  */
 #include "html/page.h"
 
 #include <stdlib.h>
 
-#define ASSET(Name, Files)                                                                                             \
-	__asm__(".pushsection .rodata\n"                                                                               \
-		"html_asset_" Name ":\n" Files "html_asset_" Name "_end:\n"                                            \
-		".byte 0\n"                                                                                            \
-		".balign 8\n"                                                                                          \
-		".popsection\n")
-#define FILE_OF(Name) ".incbin \"tools/html/" Name "\"\n"
+#include "util/asset.h"
+
+#define FILE_OF(Name) ASSET_FILE("tools/html/" Name)
 #define SCRIPT(Name) FILE_OF("script/" Name ".js")
 
-ASSET("page", FILE_OF("report.html"));
-ASSET("style", FILE_OF("report.css"));
-ASSET("script", SCRIPT("report") SCRIPT("data") SCRIPT("levels") SCRIPT("aggregate") SCRIPT("colours")
-		    SCRIPT("timeline") SCRIPT("draw") SCRIPT("draw_lines") SCRIPT("draw_labels") SCRIPT("draw_tracks")
-			SCRIPT("pick") SCRIPT("input") SCRIPT("weights") SCRIPT("sites") SCRIPT("flame") SCRIPT("table")
-			    SCRIPT("details") SCRIPT("search") SCRIPT("page"));
+ASSET("html_page", FILE_OF("report.html"));
+ASSET("html_style", FILE_OF("report.css"));
+ASSET("html_script", SCRIPT("report") SCRIPT("data") SCRIPT("levels") SCRIPT("aggregate") SCRIPT("colours")
+			 SCRIPT("timeline") SCRIPT("draw") SCRIPT("draw_lines") SCRIPT("draw_labels")
+			     SCRIPT("draw_tracks") SCRIPT("pick") SCRIPT("input") SCRIPT("weights") SCRIPT("sites")
+				 SCRIPT("flame") SCRIPT("table") SCRIPT("details") SCRIPT("search") SCRIPT("page"));
 
-extern const char page[] __asm__("html_asset_page"), page_end[] __asm__("html_asset_page_end");
-extern const char style[] __asm__("html_asset_style"), style_end[] __asm__("html_asset_style_end");
-extern const char script[] __asm__("html_asset_script"), script_end[] __asm__("html_asset_script_end");
+extern const char page[] ASSET_SYMBOL("html_page"), page_end[] ASSET_SYMBOL("html_page_end");
+extern const char style[] ASSET_SYMBOL("html_style"), style_end[] ASSET_SYMBOL("html_style_end");
+extern const char script[] ASSET_SYMBOL("html_script"), script_end[] ASSET_SYMBOL("html_script_end");
 
 /* Markers in report.html where the files are inserted; each occurs once, on its own line. */
 #define STYLE_HERE "/* report.css */\n"

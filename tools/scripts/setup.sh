@@ -51,7 +51,7 @@ for candidate in apt-get dnf pacman zypper apk; do
 done
 # The embedders that the tests start are taken where the distribution's own uwsgi loads Python as a plugin; allocators
 # are preloaded into programs by their names.
-[ "$manager" = apt-get ] && items_test="$items_test gdb tmux uwsgi libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2"
+[ "$manager" = apt-get ] && items_test="$items_test gdb tmux uwsgi libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2 libmicrohttpd.so.12"
 items_all="$items_test sanitizers pandas chromium npm spin blender mandoc zsh fish"
 # The packages of make deb and make rpm are built, and tried in a bare root; make musl.
 [ "$manager" = apt-get ] && items_all="$items_all dh dh_python3 lintian rpmbuild mmdebstrap musl-gcc"
@@ -155,6 +155,7 @@ package() { # ITEM: its packages here
 	apt-get:fuzzer) echo clang libclang-rt-dev ;;
 	apt-get:venv) echo python3 python3-venv ;;
 	apt-get:uwsgi) echo uwsgi-core uwsgi-plugin-python3 ;;
+	apt-get:libmicrohttpd*) echo libmicrohttpd-dev ;; # with its header, with which a test compares
 	apt-get:libjemalloc*) echo libjemalloc2 ;;
 	apt-get:libtcmalloc*) echo libtcmalloc-minimal4 ;;
 	apt-get:libmimalloc*) echo libmimalloc2.0 ;;

@@ -150,7 +150,7 @@ static void go_to_page(struct browser *browser, enum top_page page)
 /* Counts of other functions come with the next stretch. */
 static void look_at(struct browser *browser, uint32_t function)
 {
-	browser->host->focus = function;
+	browser->host->foci[0] = function == UINT32_MAX ? 0 : function + 1;
 	go_to_page(browser, TOP_FUNCTIONS);
 }
 
@@ -171,7 +171,7 @@ static void enter(struct browser *browser)
 
 static void go_back(struct browser *browser)
 {
-	if (browser->view->page == TOP_FUNCTIONS && browser->host->focus != UINT32_MAX)
+	if (browser->view->page == TOP_FUNCTIONS && browser->host->foci[0])
 		look_at(browser, UINT32_MAX);
 	else if (browser->view->page == TOP_FUNCTIONS && browser->host->only)
 		browser->host->only = 0;

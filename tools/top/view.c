@@ -127,7 +127,7 @@ static void put_function_name(struct page *page, uint32_t number, unsigned used,
 static void put_functions(struct page *page, bool callees, unsigned columns)
 {
 	size_t count;
-	enum watch_side side = page->host->focus == UINT32_MAX ? WATCH_ALL : callees ? WATCH_CALLEES : WATCH_CALLERS;
+	enum watch_side side = !page->host->foci[0] ? WATCH_ALL : callees ? WATCH_CALLEES : WATCH_CALLERS;
 	struct watch_row *rows = watch_function_rows(&page->view->rows, &page->host->labels, page->host->functions,
 						     page->host->allocated, side, &count);
 
@@ -166,7 +166,7 @@ static void put_focused(struct page *page, unsigned columns)
 	const struct watch_host *host = page->host;
 
 	output_string(&page->lines->text, "callers of ");
-	put_function_name(page, host->focus, 11, columns);
+	put_function_name(page, host->foci[0] - 1, 11, columns);
 	end_line(page, true, TOP_NO_ROW);
 	page->room = room / 2;
 	put_functions(page, false, columns);
@@ -266,7 +266,7 @@ int top_lines_make(struct top_lines *lines, const struct top_view *view, const s
 	if (view->page == TOP_FUNCTIONS) {
 		put_function_titles(&page);
 		lines->titles = lines->count;
-		if (host->focus != UINT32_MAX)
+		if (host->foci[0])
 			put_focused(&page, columns);
 		else
 			put_functions(&page, false, columns);

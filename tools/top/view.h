@@ -8,13 +8,13 @@
 #include <stdint.h>
 
 #include "util/output.h"
-#include "watch/host.h"
+#include "watch/model.h"
 #include "watch/rows.h"
 
 enum top_page { TOP_FUNCTIONS, TOP_PROCESSES, TOP_THREADS };
 
 struct top_view {
-	enum top_page page; /* with host->focus, functions are the callers and callees of that one */
+	enum top_page page; /* with host->foci[0], functions are the callers and callees of that one */
 	struct watch_view rows;
 };
 

@@ -4,61 +4,23 @@
 #include "watch/host.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "analysis/memory_estimate.h"
 #include "control/collectors.h"
+#include "evprof/proc.h"
 #include "util/grow.h"
+#include "watch/followed.h"
 
 #define ANSWER_MS 5000
 /* What is read is the newest second, which no trace drops. One that keeps its last stretch must not grow meanwhile. */
 #define HOLD_MS 1
 
-/* A process of a followed trace. */
-struct followed {
-	struct watch_process top;
-	uint32_t *numbers; /* by key: function number + 1; 0: not looked up yet */
-	uint32_t number_count;
-	uint8_t *focus; /* by key */
-	uint32_t focus_count;
-	uint32_t focus_number; /* that it was made for */
-	uint64_t lost_since;
-	bool is_asked_for; /* in the last answer */
-};
-
-/* A followed trace. */
-struct watch_source {
-	char *path;
-	struct trace *trace;
-	struct followed **processes;
-	size_t process_count, processes_allocated;
-	uint32_t seen;	  /* processes of the trace at the last refresh */
-	int64_t until_ns; /* of the last refresh */
-	bool is_asked_for;
-};
-
 /* --- sources --- */
-
-static void free_followed(struct followed *followed)
-{
-	watch_process_done(&followed->top);
-	free(followed->numbers);
-	free(followed->focus);
-	free(followed);
-}
-
-static void free_source(struct watch_source *source)
-{
-	for (size_t i = 0; i < source->process_count; i++)
-		free_followed(source->processes[i]);
-	free(source->processes);
-	trace_close(source->trace);
-	free(source->path);
-	free(source);
-}
 
 static struct watch_source *find_source(const struct watch_host *host, const char *path)
 {
@@ -91,17 +53,17 @@ static struct watch_source *open_source(struct watch_host *host, const char *pat
 	return source;
 }
 
-static struct followed *find_followed(const struct watch_source *source, const struct trace_process *process)
+static struct watch_followed *find_followed(const struct watch_source *source, const struct trace_process *process)
 {
 	for (size_t i = 0; i < source->process_count; i++)
-		if (source->processes[i]->top.process == process)
+		if (source->processes[i]->counted.process == process)
 			return source->processes[i];
 	return NULL;
 }
 
 static int follow_process(struct watch_source *source, const struct trace_process *process, int64_t from_ns)
 {
-	struct followed *followed = find_followed(source, process);
+	struct watch_followed *followed = find_followed(source, process);
 	int error;
 
 	if (followed) {
@@ -114,12 +76,11 @@ static int follow_process(struct watch_source *source, const struct trace_proces
 	followed = calloc(1, sizeof(*followed));
 	if (!followed)
 		return -ENOMEM;
-	followed->focus_number = UINT32_MAX;
 	followed->is_asked_for = true;
-	error =
-	    watch_process_begin(&followed->top, source->trace, process, from_ns ? trace_ticks(process, from_ns) : 0);
+	error = watch_process_begin(&followed->counted, source->trace, process,
+				    from_ns ? trace_ticks(process, from_ns) : 0);
 	if (error) {
-		free_followed(followed);
+		watch_followed_free(followed);
 		return error;
 	}
 	source->processes[source->process_count++] = followed;
@@ -167,12 +128,12 @@ static void forget_processes(struct watch_source *source)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < source->process_count; i++) {
-		struct followed *followed = source->processes[i];
+		struct watch_followed *followed = source->processes[i];
 
-		if (followed->is_asked_for && !followed->top.process->ended)
+		if (followed->is_asked_for && !followed->counted.process->ended)
 			source->processes[kept++] = followed;
 		else
-			free_followed(followed);
+			watch_followed_free(followed);
 	}
 	source->process_count = kept;
 }
@@ -188,7 +149,7 @@ static void forget_sources(struct watch_host *host)
 			forget_processes(source);
 			host->sources[kept++] = source;
 		} else {
-			free_source(source);
+			watch_source_free(source);
 		}
 	}
 	host->source_count = kept;
@@ -196,44 +157,21 @@ static void forget_sources(struct watch_host *host)
 
 /* --- rows --- */
 
-static struct watch_times times_of(const struct trace_process *process, const struct watch_count *count)
+static void add_count(struct watch_count *into, const struct watch_count *count)
 {
-	return (struct watch_times){.calls = count->calls,
-				    .own_ns = trace_span_ns(process, count->own),
-				    .total_ns = trace_span_ns(process, count->total),
-				    .allocations = estimate_whole(count->allocations),
-				    .bytes = count->bytes};
+	into->calls += count->calls;
+	into->own += count->own;
+	into->total += count->total;
+	into->allocations += count->allocations;
+	into->bytes += count->bytes;
 }
 
-static void add_times(struct watch_times *into, const struct watch_times *times)
+static int add_functions(struct watch_host *host, struct watch_followed *followed)
 {
-	into->calls += times->calls;
-	into->own_ns += times->own_ns;
-	into->total_ns += times->total_ns;
-	into->allocations += times->allocations;
-	into->bytes += times->bytes;
-}
+	const struct watch_process *top = &followed->counted;
 
-/* The function number of a key; UINT32_MAX: no memory. */
-static uint32_t number_of(struct watch_host *host, struct followed *followed, uint32_t key)
-{
-	uint32_t number;
-
-	if (grow_for(&followed->numbers, &followed->number_count, key, sizeof(*followed->numbers)) < 0)
-		return UINT32_MAX;
-	if (followed->numbers[key])
-		return followed->numbers[key] - 1;
-	number = labels_find(&host->labels, followed->top.process, key / 2, key & 1);
-	if (number == UINT32_MAX || grow_for(&host->functions, &host->allocated, number, sizeof(*host->functions)) < 0)
-		return UINT32_MAX;
-	followed->numbers[key] = number + 1;
-	return number;
-}
-
-static int add_functions(struct watch_host *host, struct followed *followed)
-{
-	const struct watch_process *top = &followed->top;
-
+	if (grow_zeroed(&followed->since, &followed->since_count, top->keys, sizeof(*followed->since)) < 0)
+		return -ENOMEM;
 	for (uint32_t key = 0; key < top->keys; key++) {
 		const struct watch_count *count = &top->counts[key];
 		struct watch_times times;
@@ -241,36 +179,39 @@ static int add_functions(struct watch_host *host, struct followed *followed)
 
 		if (!count->calls && !count->total && !count->own && !count->allocations)
 			continue;
-		number = number_of(host, followed, key);
+		number = watch_number_of(host, followed, key);
 		if (number == UINT32_MAX)
 			return -ENOMEM;
-		times = times_of(top->process, count);
-		add_times(&host->functions[number].now, &times);
-		add_times(&host->functions[number].since, &times);
+		times = watch_times_from(top->process, count);
+		watch_times_add(&host->functions[number].now, &times);
+		watch_times_add(&host->functions[number].since, &times);
+		add_count(&followed->since[key], count);
 	}
 	return 0;
 }
 
-static int add_edges(struct watch_host *host, struct followed *followed)
+static int add_edges(struct watch_host *host, struct watch_followed *followed)
 {
-	for (uint32_t i = 0; i < followed->top.edge_count; i++) {
-		const struct watch_edge *edge = &followed->top.edges[i];
-		struct watch_times times = times_of(followed->top.process, &edge->count);
-		uint32_t number = number_of(host, followed, edge->key);
+	for (uint32_t i = 0; i < followed->counted.edge_count; i++) {
+		const struct watch_edge *edge = &followed->counted.edges[i];
+		struct watch_times times = watch_times_from(followed->counted.process, &edge->count);
+		uint32_t number = watch_number_of(host, followed, edge->key);
 		struct watch_function *function;
 
 		if (number == UINT32_MAX)
 			return -ENOMEM;
+		if (edge->focus != 1)
+			continue; /* query.c counts those */
 		function = &host->functions[number];
-		add_times(edge->is_callee ? &function->callee : &function->caller, &times);
+		watch_times_add(edge->is_callee ? &function->callee : &function->caller, &times);
 		*(edge->is_callee ? &function->is_callee : &function->is_caller) = true;
 	}
 	return 0;
 }
 
-static int add_threads(struct watch_host *host, struct followed *followed)
+static int add_threads(struct watch_host *host, struct watch_followed *followed)
 {
-	const struct watch_process *top = &followed->top;
+	const struct watch_process *top = &followed->counted;
 
 	for (size_t i = 0; i < top->thread_count; i++) {
 		const struct watch_thread *thread = top->threads[i];
@@ -282,17 +223,40 @@ static int add_threads(struct watch_host *host, struct followed *followed)
 		*row = (struct watch_thread_row){.pid = top->process->pid,
 						 .tid = thread->thread->tid,
 						 .top = UINT32_MAX,
-						 .now = times_of(top->process, &thread->count)};
+						 .now = watch_times_from(top->process, &thread->count)};
 		snprintf(row->name, sizeof(row->name), "%s", thread->thread->name ? thread->thread->name : "");
 		if (thread->top != WATCH_NO_KEY)
-			row->top = number_of(host, followed, thread->top);
+			row->top = watch_number_of(host, followed, thread->top);
 	}
 	return 0;
 }
 
-static int add_process(struct watch_host *host, struct followed *followed)
+/* What the kernel knows of a process, where its pid is one of ours. */
+static void add_resources(struct watch_followed *followed, struct watch_process_row *row)
 {
-	const struct watch_process *top = &followed->top;
+	char path[48], text[1024];
+	unsigned long long user, system, pages;
+	const char *at;
+	uint64_t cpu_ns = 0;
+
+	row->cpu_ns = row->rss_bytes = -1;
+	if (!proc_is_ours())
+		return;
+	snprintf(path, sizeof(path), "/proc/%" PRId64 "/statm", row->pid);
+	if (proc_read(path, text, sizeof(text)) > 0 && sscanf(text, "%*u %llu", &pages) == 1)
+		row->rss_bytes = (int64_t)pages * sysconf(_SC_PAGESIZE);
+	snprintf(path, sizeof(path), "/proc/%" PRId64 "/stat", row->pid);
+	at = proc_read(path, text, sizeof(text)) > 0 ? proc_stat_field(text, 14) : NULL;
+	if (at && sscanf(at, "%llu %llu", &user, &system) == 2)
+		cpu_ns = (uint64_t)(user + system) * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+	if (cpu_ns && followed->cpu_ns && cpu_ns >= followed->cpu_ns)
+		row->cpu_ns = (int64_t)(cpu_ns - followed->cpu_ns);
+	followed->cpu_ns = cpu_ns ? cpu_ns : 1;
+}
+
+static int add_process(struct watch_host *host, struct watch_followed *followed)
+{
+	const struct watch_process *top = &followed->counted;
 	struct watch_process_row *row;
 
 	if (grow_by_one(&host->processes, &host->processes_allocated, host->process_count, sizeof(*host->processes)))
@@ -305,9 +269,10 @@ static int add_process(struct watch_host *host, struct followed *followed)
 					  .lost = top->lost,
 					  .lost_since = followed->lost_since,
 					  .threads = (uint32_t)top->thread_count,
-					  .tasks = top->tasks,
-					  .now = times_of(top->process, &top->sum)};
+					  .tasks = top->task_count,
+					  .now = watch_times_from(top->process, &top->sum)};
 	snprintf(row->name, sizeof(row->name), "%s", trace_process_name(top->process));
+	add_resources(followed, row);
 	host->events += top->events;
 	host->lost += top->lost;
 	if (top->interval)
@@ -315,9 +280,9 @@ static int add_process(struct watch_host *host, struct followed *followed)
 	return 0;
 }
 
-static int add_rows(struct watch_host *host, struct followed *followed)
+static int add_rows(struct watch_host *host, struct watch_followed *followed)
 {
-	bool is_shown = !host->only || host->only == followed->top.process->pid;
+	bool is_shown = !host->only || host->only == followed->counted.process->pid;
 	int error = add_process(host, followed);
 
 	if (!error && is_shown)
@@ -329,29 +294,45 @@ static int add_rows(struct watch_host *host, struct followed *followed)
 	return error;
 }
 
-/* Marks the keys of the function that is looked at. New keys may be of it, too. */
-static int set_focus(struct watch_host *host, struct followed *followed)
+/* The slot of a function + 1; 0: nobody looks at it. */
+static uint8_t slot_of(const struct watch_host *host, uint32_t number)
 {
-	uint32_t keys = replay_keys_of(followed->top.process);
-	uint32_t known = followed->focus_number == host->focus ? followed->focus_count : 0;
+	for (unsigned slot = 0; slot < WATCH_FOCI; slot++)
+		if (host->foci[slot] == number + 1)
+			return (uint8_t)(slot + 1);
+	return 0;
+}
 
-	if (host->focus == UINT32_MAX) {
-		followed->top.focus = NULL;
-		followed->focus_number = UINT32_MAX;
+static bool any_focus(const struct watch_host *host)
+{
+	for (unsigned slot = 0; slot < WATCH_FOCI; slot++)
+		if (host->foci[slot])
+			return true;
+	return false;
+}
+
+/* Marks the keys of the functions that are looked at. New keys may be of them, too. */
+static int set_focus(struct watch_host *host, struct watch_followed *followed)
+{
+	uint32_t keys = replay_keys_of(followed->counted.process);
+	bool is_known = memcmp(followed->foci, host->foci, sizeof(host->foci)) == 0;
+	uint32_t known = is_known ? followed->focus_count : 0;
+
+	memcpy(followed->foci, host->foci, sizeof(host->foci));
+	followed->counted.focus = NULL;
+	if (!any_focus(host))
 		return 0;
-	}
 	if (grow_zeroed(&followed->focus, &followed->focus_count, keys, sizeof(*followed->focus)) < 0)
 		return -ENOMEM;
 	for (uint32_t key = known; key < followed->focus_count; key++) {
-		uint32_t number = key < keys ? number_of(host, followed, key) : UINT32_MAX;
+		uint32_t number = key < keys ? watch_number_of(host, followed, key) : UINT32_MAX;
 
 		if (key < keys && number == UINT32_MAX)
 			return -ENOMEM;
-		followed->focus[key] = number == host->focus;
+		followed->focus[key] = key < keys ? slot_of(host, number) : 0;
 	}
-	followed->focus_number = host->focus;
-	followed->top.focus = followed->focus;
-	followed->top.focus_count = followed->focus_count;
+	followed->counted.focus = followed->focus;
+	followed->counted.focus_count = followed->focus_count;
 	return 0;
 }
 
@@ -363,11 +344,12 @@ static int count_source(struct watch_host *host, struct watch_source *source, in
 	int error = 0;
 
 	for (size_t i = 0; i < source->process_count && !error; i++) {
-		struct followed *followed = source->processes[i];
+		struct watch_followed *followed = source->processes[i];
 
 		error = set_focus(host, followed);
 		if (!error)
-			error = watch_process_next(&followed->top, trace_ticks(followed->top.process, until_ns));
+			error =
+			    watch_process_next(&followed->counted, trace_ticks(followed->counted.process, until_ns));
 		if (!error)
 			error = add_rows(host, followed);
 	}
@@ -436,19 +418,25 @@ static void begin_refresh(struct watch_host *host)
 		host->functions[i] = (struct watch_function){.since = host->functions[i].since};
 }
 
-int watch_host_refresh(struct watch_host *host)
+int watch_host_ask(const struct watch_host *host, struct control_collectors *collectors)
 {
-	struct control_collectors collectors = {0};
 	json_t *message = json_pack("{s:s, s:s, s:i}", "type", "snapshot", "target", host->target, "hold_ms", HOLD_MS);
-	int error = message ? 0 : -ENOMEM;
+
+	*collectors = (struct control_collectors){0};
+	if (!message)
+		return -ENOMEM;
+	if (control_collectors_find(NULL, host->socket, collectors) == 0)
+		control_collectors_ask(collectors, message, ANSWER_MS);
+	json_decref(message);
+	return 0;
+}
+
+int watch_host_take(struct watch_host *host, const struct control_collectors *collectors)
+{
+	int error;
 
 	begin_refresh(host);
-	if (!error && control_collectors_find(NULL, host->socket, &collectors) == 0) {
-		control_collectors_ask(&collectors, message, ANSWER_MS);
-		error = take_answers(host, &collectors);
-	}
-	control_collectors_done(&collectors);
-	json_decref(message);
+	error = take_answers(host, collectors);
 	if (error)
 		return error;
 	forget_sources(host);
@@ -460,10 +448,21 @@ int watch_host_refresh(struct watch_host *host)
 	return (int)host->process_count;
 }
 
+int watch_host_refresh(struct watch_host *host)
+{
+	struct control_collectors collectors;
+	int result = watch_host_ask(host, &collectors);
+
+	if (!result)
+		result = watch_host_take(host, &collectors);
+	control_collectors_done(&collectors);
+	return result;
+}
+
 void watch_host_done(struct watch_host *host)
 {
 	for (size_t i = 0; i < host->source_count; i++)
-		free_source(host->sources[i]);
+		watch_source_free(host->sources[i]);
 	free(host->sources);
 	free(host->functions);
 	free(host->processes);

@@ -13,15 +13,18 @@
 
 /* --- counting --- */
 
-static bool is_focused(const struct watch_process *top, uint32_t key)
+/* 0: edges of the function are not counted. */
+static uint8_t focus_of(const struct watch_process *top, uint32_t key)
 {
-	return top->focus && key < top->focus_count && top->focus[key];
+	return top->focus && key < top->focus_count ? top->focus[key] : 0;
 }
 
-static void count_edge(struct watch_process *top, uint32_t key, bool is_callee, const struct watch_count *count)
+static void count_edge(struct watch_process *top, uint8_t focus, uint32_t key, bool is_callee,
+		       const struct watch_count *count)
 {
-	uint64_t number = u64_map_number(&top->edge_numbers, 2 * (uint64_t)key + is_callee + 1, &top->edges,
-					 &top->edge_count, &top->edges_allocated, sizeof(*top->edges));
+	uint64_t name = ((2 * (uint64_t)key + is_callee) << 8 | focus) + 1;
+	uint64_t number = u64_map_number(&top->edge_numbers, name, &top->edges, &top->edge_count, &top->edges_allocated,
+					 sizeof(*top->edges));
 	struct watch_edge *edge;
 
 	if (!number) {
@@ -30,10 +33,22 @@ static void count_edge(struct watch_process *top, uint32_t key, bool is_callee, 
 	}
 	edge = &top->edges[number - 1];
 	edge->key = key;
+	edge->focus = focus;
 	edge->is_callee = is_callee;
 	edge->count.calls += count->calls;
 	edge->count.own += count->own;
 	edge->count.total += count->total;
+}
+
+/* Of a call from one function to another. */
+static void count_edges(struct watch_process *top, uint32_t caller, uint32_t callee, const struct watch_count *count)
+{
+	uint8_t of_caller = focus_of(top, caller), of_callee = focus_of(top, callee);
+
+	if (of_caller)
+		count_edge(top, of_caller, callee, true, count);
+	if (of_callee)
+		count_edge(top, of_callee, caller, false, count);
 }
 
 /* Counts the time of a frame until now; what its callees had is in frame->inner. below: its caller, NULL: none. */
@@ -50,10 +65,7 @@ static void count_time(struct watch_process *top, struct replay *replay, struct 
 	if (!below)
 		return;
 	below->inner += total;
-	if (is_focused(top, below->key))
-		count_edge(top, frame->key, true, &count);
-	if (is_focused(top, frame->key))
-		count_edge(top, below->key, false, &count);
+	count_edges(top, below->key, frame->key, &count);
 }
 
 static void count_push(void *owner, struct replay *replay, struct replay_frame *frame)
@@ -65,12 +77,8 @@ static void count_push(void *owner, struct replay *replay, struct replay_frame *
 		return;
 	top->counts[frame->key].calls++;
 	top->current->count.calls++;
-	if (replay->depth < 2)
-		return;
-	if (is_focused(top, frame[-1].key))
-		count_edge(top, frame->key, true, &one);
-	if (is_focused(top, frame->key))
-		count_edge(top, frame[-1].key, false, &one);
+	if (replay->depth > 1)
+		count_edges(top, frame[-1].key, frame->key, &one);
 }
 
 static void count_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
@@ -96,6 +104,24 @@ static void count_allocation(struct watch_process *top, const struct replay *rep
 	top->counts[replay->frames[replay->depth - 1].key].bytes += bytes;
 }
 
+static void count_step(struct watch_process *top, uint32_t code, uint64_t word)
+{
+	uint64_t number = u64_map_number(&top->task_numbers, wire_task_address(word) + 1, &top->tasks, &top->task_count,
+					 &top->tasks_allocated, sizeof(*top->tasks));
+	struct watch_task *task;
+
+	if (!number) {
+		top->out_of_memory = true;
+		return;
+	}
+	task = &top->tasks[number - 1];
+	*task = (struct watch_task){.address = wire_task_address(word),
+				    .tid = top->current->thread->tid,
+				    .code = code,
+				    .name = wire_task_name(word),
+				    .steps = task->steps + 1};
+}
+
 static int count_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
 {
 	struct watch_process *top = owner;
@@ -105,8 +131,8 @@ static int count_other(void *owner, struct replay *replay, uint32_t head, const 
 		count_allocation(top, replay, head, extra);
 	else if (kind == WIRE_GAP)
 		top->lost += *extra;
-	else if (kind == WIRE_TASK && !u64_map_make(&top->task_addresses, wire_task_address(*extra) + 1))
-		top->out_of_memory = true;
+	else if (kind == WIRE_TASK)
+		count_step(top, wire_head_arg(head), *extra);
 	else if (kind == WIRE_THREAD_END)
 		top->current->ended = true;
 	return 0;
@@ -239,9 +265,9 @@ static void begin_stretch(struct watch_process *top)
 	memset(top->counts, 0, top->keys * sizeof(*top->counts));
 	top->sum = (struct watch_count){0};
 	top->events = top->lost = 0;
-	u64_map_done(&top->task_addresses);
+	u64_map_done(&top->task_numbers);
 	u64_map_done(&top->edge_numbers);
-	top->edge_count = 0;
+	top->edge_count = top->task_count = 0;
 	for (size_t i = 0; i < top->thread_count; i++)
 		top->threads[i]->count = (struct watch_count){0};
 }
@@ -312,7 +338,6 @@ int watch_process_next(struct watch_process *top, uint64_t until)
 		count_thread(top, top->threads[i], until);
 		add_up(top, top->threads[i]);
 	}
-	top->tasks = (uint32_t)top->task_addresses.count;
 	return top->out_of_memory ? -ENOMEM : 0;
 }
 
@@ -323,7 +348,8 @@ void watch_process_done(struct watch_process *top)
 	free(top->threads);
 	free(top->counts);
 	free(top->edges);
+	free(top->tasks);
 	u64_map_done(&top->known);
 	u64_map_done(&top->edge_numbers);
-	u64_map_done(&top->task_addresses);
+	u64_map_done(&top->task_numbers);
 }

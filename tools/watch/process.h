@@ -27,9 +27,10 @@ struct watch_count {
 	uint64_t bytes; /* requested */
 };
 
-/* A caller or a callee of the functions in watch_process.focus. */
+/* A caller or a callee of a function that is looked at. */
 struct watch_edge {
 	uint32_t key;
+	uint8_t focus; /* as in watch_process.focus */
 	bool is_callee;
 	struct watch_count count; /* of the callee's calls; no allocations */
 };
@@ -45,6 +46,15 @@ struct watch_thread {
 	struct watch_count count;
 };
 
+/* A task that took steps in the stretch. */
+struct watch_task {
+	uint64_t address; /* identifies it */
+	uint32_t tid;	  /* of the thread of its last step */
+	uint32_t code;
+	uint32_t name; /* a mark's id, or 0 */
+	uint64_t steps;
+};
+
 #define WATCH_NO_KEY UINT32_MAX
 
 struct watch_process {
@@ -57,18 +67,20 @@ struct watch_process {
 	uint32_t keys;
 	struct watch_count sum; /* total as own */
 	uint64_t events, lost;
-	uint32_t tasks; /* that took a step in the stretch */
+	struct watch_task *tasks; /* that took a step in the stretch */
+	uint32_t task_count;
 	uint32_t edge_count;
 	struct watch_edge *edges;
-	const uint8_t
-	    *focus; /* by key, shorter than keys: not 0 for functions whose edges are counted; NULL: none. Not owned */
+	/* By key, shorter than keys: not 0 for functions whose edges are counted. NULL: none. Not owned. */
+	const uint8_t *focus;
 	uint32_t focus_count;
 	/* Internal. */
 	struct watch_thread *current;
 	uint64_t interval;	     /* between sampled allocations; 0: each is recorded */
-	struct u64_map edge_numbers; /* 2 * key + is_callee + 1: number of the edge */
+	struct u64_map edge_numbers; /* key, is_callee and focus + 1: number of the edge */
 	size_t edges_allocated;
-	struct u64_map task_addresses;
+	struct u64_map task_numbers; /* address + 1: number of the task */
+	size_t tasks_allocated;
 	bool out_of_memory;
 };
 

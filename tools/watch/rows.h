@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "watch/host.h"
+#include "watch/model.h"
 
 enum watch_order { WATCH_BY_OWN, WATCH_BY_TOTAL, WATCH_BY_CALLS, WATCH_BY_ALLOCATIONS, WATCH_BY_BYTES, WATCH_ORDERS };
 

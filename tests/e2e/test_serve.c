@@ -1,0 +1,319 @@
+/*
+ * test_serve.c - evprof serve: what its page shows in a browser is what the program has counted; a snapshot has it,
+ * too; other sites, other hosts, garbage and silence get nothing, and keep nobody waiting.
+ */
+#include <fcntl.h>
+#include <jansson.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "browser.h"
+#include "harness.h"
+#include "process.h"
+
+/* Collectors of other tests are in another network namespace. */
+static void apart(void)
+{
+	if (geteuid() != 0)
+		cr_skip_test("collectors of other tests are found, too");
+	cr_assert(unshare(CLONE_NEWNET) == 0, "no network namespace");
+	cr_assert(system("ip link set lo up") == 0, "no loopback");
+}
+
+static int make_pipe(const char *path)
+{
+	int fd;
+
+	cr_assert(mkfifo(path, 0600) == 0);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	cr_assert(fd >= 0);
+	return fd;
+}
+
+/* serve_busy.py, and a server for it. */
+struct scene {
+	const char *directory;
+	char *counted_path;
+	int ready_fd, gate_fd;
+	struct background *program, *server;
+	char url[256];
+};
+
+static void await_ready(const struct scene *scene)
+{
+	char byte;
+
+	cr_assert(read(scene->ready_fd, &byte, 1) == 1);
+}
+
+static void open_gate(const struct scene *scene)
+{
+	cr_assert(write(scene->gate_fd, ".", 1) == 1);
+}
+
+static void start_server(struct scene *scene)
+{
+	scene->server = background_start(&(struct job){.how = JOB_BARE,
+						       .args = {"%B/evprof", "serve", "--interval", "0.25"},
+						       .env = {text("TMPDIR=%s", scene->directory)}});
+	for (int i = 0; i < 1000 && !scene->url[0]; i++) {
+		char *log = file_read(scene->server->log, NULL);
+
+		if (log && strstr(log, "libmicrohttpd is not here"))
+			cr_skip_test("libmicrohttpd is not installed");
+		if (log && strstr(log, "/\n"))
+			sscanf(strstr(log, "http://"), "%255s", scene->url);
+		free(log);
+		usleep(10000);
+	}
+	cr_assert(scene->url[0], "no address: %s", file_read(scene->server->log, NULL));
+}
+
+static struct scene begin(const struct python *python)
+{
+	struct scene scene = {.directory = run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory};
+	char *ready = text("%s/ready", scene.directory), *gate = text("%s/gate", scene.directory);
+
+	scene.counted_path = text("%s/counted", scene.directory);
+	scene.ready_fd = make_pipe(ready);
+	scene.gate_fd = make_pipe(gate);
+	scene.program = background_start(&(struct job){.python = python,
+						       .args = {"@serve_busy.py", ready, gate, scene.counted_path},
+						       .directory = scene.directory});
+	await_ready(&scene);
+	start_server(&scene);
+	return scene;
+}
+
+static size_t left_folders(const char *directory)
+{
+	struct outcome *found =
+	    run(.how = JOB_BARE, .args = {"find", directory, "-name", "evprof-serve-*"}, .lingers = true);
+
+	return found->out_bytes;
+}
+
+static void end(const struct scene *scene)
+{
+	open_gate(scene);
+	cr_expect_eq(background_wait(scene->program), 0, "%s", file_read(scene->program->log, NULL));
+	cr_expect_eq(background_stop(scene->server), 0, "SIGTERM ends it: %s", file_read(scene->server->log, NULL));
+	cr_expect_eq(left_folders(scene->directory), 0, "its folder is gone");
+}
+
+/* Waits until a condition of the page is true. */
+static void await(struct browser *browser, const char *what, const char *expression)
+{
+	for (int i = 0; i < 600; i++) {
+		if (json_is_true(browser_ask(browser, "Boolean(%s)", expression)))
+			return;
+		usleep(50000);
+	}
+	cr_assert(0, "%s: %s; the page has %s", what, expression,
+		  json_dumps(browser_ask(browser, "document.body.innerText"), JSON_ENCODE_ANY));
+}
+
+static double counted(const struct scene *scene, const char *name)
+{
+	json_t *counts = json_load_file(scene->counted_path, 0, NULL);
+	const json_t *number = json_object_get(counts, name);
+
+	cr_assert(json_is_integer(number), "the program has counted %s", name);
+	return (double)json_integer_value(number);
+}
+
+/* The number of calls that the details of a function name. */
+static double calls_shown(struct browser *browser, const char *function)
+{
+	browser_ask(browser, "globalThis.before = evprof.live.number, lookAt(ids.%s), 1", function);
+	await(browser, "the details are those of the function",
+	      text("evprof.live.number > before + 1 && document.querySelector('#details h2').textContent === '%s'",
+		   function));
+	return browser_number(browser, "Number(/([\\d,]+) in all/.exec([...document.querySelectorAll('#details dd')][2]"
+				       ".textContent)[1].replace(/,/g, ''))");
+}
+
+static void check_while_it_runs(struct browser *browser)
+{
+	await(browser, "rows",
+	      "['leaf', 'fib', 'outer'].every((name) => evprof.live.functions.some((row) => row.function === name))");
+	browser_ask(
+	    browser,
+	    "globalThis.ids = Object.fromEntries(evprof.live.functions.map((row) => [row.function, row.id])); 1");
+	browser_ask(browser,
+		    "[...document.querySelectorAll('#functions tbody tr')].find((row) => row.cells[2].textContent"
+		    " === 'outer').click(); 1");
+	await(
+	    browser, "callers and callees",
+	    "[...document.querySelectorAll('#details ol')].length === 2 &&"
+	    "document.querySelectorAll('#details ol')[0].textContent.includes('<module>') &&"
+	    "['leaf', 'fib'].every((name) => document.querySelectorAll('#details ol')[1].textContent.includes(name))");
+	browser_ask(browser, "sortBy('calls'); 1");
+	await(browser, "leaf() is called most",
+	      "document.querySelector('#functions tbody tr').cells[2].textContent === 'leaf'");
+	browser_ask(browser, "setFilter('OUTER'); 1");
+	await(browser, "the filter leaves outer()",
+	      "[...document.querySelectorAll('#functions tbody tr')].map((row) => row.cells[2].textContent).join() === "
+	      "'outer'");
+	browser_ask(browser, "setFilter(''), showTab('threads'); 1");
+	await(browser, "both threads",
+	      "[...document.querySelectorAll('#threads h3')].some((head) => head.textContent.startsWith('sleeper')) &&"
+	      "document.querySelectorAll('#threads h3').length === 2");
+}
+
+/* What the program has counted is what the page has, exactly; and where it waits. */
+static void check_after(struct browser *browser, const struct scene *scene)
+{
+	static const char *const names[] = {"leaf", "fib", "outer"};
+	double all = 0;
+
+	for (size_t i = 0; i < 3; i++) {
+		double shown = calls_shown(browser, names[i]);
+
+		cr_expect_eq(shown, counted(scene, names[i]), "calls of %s: %.0f", names[i], shown);
+		all += shown;
+	}
+	cr_expect_geq(browser_number(browser, "recent.samples.reduce((sum, sample) => sum + sample[CALLS], 0)"), all,
+		      "the charts have all calls");
+	browser_ask(browser, "showTab('threads'); 1");
+	await(browser, "it waits at the gate",
+	      "document.querySelector('#threads li button').textContent === 'posix.read' &&"
+	      "document.querySelectorAll('#threads li button')[1].textContent === 'wait'");
+	browser_ask(browser, "showTab('processes'); 1");
+	await(
+	    browser, "the process",
+	    text("(document.querySelector('#processes tbody tr') || {textContent: ''}).textContent.startsWith('%d') &&"
+		 "document.querySelector('#processes tbody tr').cells[9].textContent === '0'",
+		 (int)scene->program->pid));
+}
+
+SCENARIO(serve, shows_what_happened, SUPPORTED)
+{
+	struct browser *browser;
+	struct scene scene;
+
+	apart();
+	scene = begin(python);
+	browser = browser_open(scene.directory);
+	browser_go(browser, scene.url);
+	await(browser, "the process is there", "evprof.live.processes.length === 1 && evprof.live.number > 2");
+	open_gate(&scene);
+	check_while_it_runs(browser);
+	open_gate(&scene);
+	await_ready(&scene);
+	check_after(browser, &scene);
+	browser_expect_quiet(browser);
+	browser_close(browser);
+	end(&scene);
+}
+
+/* As many calls as the program has counted, not one more or less. */
+static void check_trace(const struct scene *scene, const char *trace)
+{
+	static const char *const names[] = {"leaf", "fib"};
+
+	for (int i = 0; i < 4; i++) {
+		char *limit = text("serve_busy:%s=%.0f", names[i / 2], counted(scene, names[i / 2]) - i % 2);
+		struct outcome *checked =
+		    run(.how = JOB_BARE, .lingers = true, .args = {"%B/evprof", "check", "--max-calls", limit, trace});
+
+		expect(checked, checked->status == (i % 2 ? 1 : 0), "%s: %s", limit, checked->out);
+	}
+}
+
+SCENARIO(serve, snapshot, SCENARIO_ONCE)
+{
+	struct browser *browser;
+	struct outcome *taken;
+	struct scene scene;
+	char *trace, *address;
+
+	(void)python;
+	apart();
+	scene = begin(python_any());
+	open_gate(&scene);
+	sleep(1);
+	open_gate(&scene);
+	await_ready(&scene);
+	trace = text("%s/saved.evp", scene.directory);
+	taken = run(.how = JOB_BARE, .timeout_s = 120, .lingers = true,
+		    .args = {"python3", "@drive_snapshot.py", scene.url, text("%d", (int)scene.program->pid), trace});
+	cr_assert(taken->status == 0, "%s%s", taken->out, taken->err);
+	check_trace(&scene, trace);
+	browser = browser_open(scene.directory);
+	address = strndup(taken->out, strcspn(taken->out, "\n"));
+	browser_go(browser, address);
+	browser_number(browser, "evprof.ready"); /* when it is drawn */
+	cr_expect_eq(browser_number(browser,
+				    "evprof.functions.calls[[...Array(evprof.functions.count).keys()].find((f) =>"
+				    " evprof.functionName(f) === 'leaf')]"),
+		     counted(&scene, "leaf"), "the report has the calls of leaf()");
+	browser_expect_quiet(browser);
+	browser_close(browser);
+	free(address);
+	end(&scene);
+}
+
+SCENARIO(serve, answers, SCENARIO_ONCE)
+{
+	struct outcome *driven;
+	struct scene scene;
+
+	(void)python;
+	apart();
+	scene = begin(python_any());
+	open_gate(&scene);
+	sleep(1);
+	driven = run(.how = JOB_BARE, .timeout_s = 200, .lingers = true,
+		     .args = {"python3", "@drive_serve.py", scene.url, text("%d", (int)scene.program->pid)});
+	expect(driven, driven->status == 0 && strcmp(driven->out, "right\n") == 0, "%s%s", driven->out, driven->err);
+	open_gate(&scene);
+	await_ready(&scene);
+	end(&scene);
+}
+
+/* One line says what to do. */
+SCENARIO(serve, refuses, SCENARIO_ONCE)
+{
+	static const char *const wrong[][3] = {{"--interval", "0", "--interval is 0.1 to 3600 seconds"},
+					       {"--listen", "here", "--listen is an address with a port"},
+					       {"--listen", "127.0.0.1", "--listen is an address with a port"},
+					       {"--listen", "0.0.0.0:0", "insist with --allow-remote"},
+					       {"--listen", "127.0.0.1:99999", "--listen is"}};
+	struct outcome *outcome;
+
+	(void)python;
+	apart();
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		outcome = run(.how = JOB_BARE, .args = {"%B/evprof", "serve", wrong[i][0], wrong[i][1]});
+		expect(outcome, outcome->status == 2 && strstr(outcome->err, wrong[i][2]), "%s %s", wrong[i][0],
+		       wrong[i][1]);
+	}
+	outcome = run(.how = JOB_BARE, .args = {"%B/evprof", "serve", "--listen", "[::2]:1", "--allow-remote"});
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "cannot listen there"), "no such address");
+}
+
+/* Without the library everything else works, and one line names it. */
+SCENARIO(serve, names_a_missing_library, SCENARIO_ONCE)
+{
+	struct outcome *found, *outcome;
+
+	(void)python;
+	apart();
+	found = run(.how = JOB_BARE,
+		    .args = {"sh", "-c", "ldconfig -p | sed -n 's/.*libmicrohttpd.so.12.* => //p' | head -1"});
+	found->out[strcspn(found->out, "\n")] = '\0';
+	outcome = run(.how = JOB_BARE, .args = {"unshare", "-m", "sh", "-c",
+						"[ -z \"$1\" ] || mount --bind /dev/null \"$1\"; exec \"$2\" serve",
+						"sh", found->out, build_path("evprof")});
+	expect(outcome,
+	       outcome->status == 2 &&
+		   strstr(outcome->err, "libmicrohttpd is not here, which carries HTTP: install it") &&
+		   outcome->out_bytes == 0,
+	       "it says so");
+}
