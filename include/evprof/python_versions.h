@@ -38,6 +38,11 @@ enum python_trait {
 	PYTHON_VALUES_BEFORE = 1 << 11, /* behind a pointer four words before the object (3.11) */
 	PYTHON_VALUES_TAGGED = 1 << 12, /* behind the pointer to its dict, if the lowest bit of that is set (3.12) */
 	PYTHON_VALUES_INLINE = 1 << 13, /* behind the object, after four bytes of sizes (from 3.13 on) */
+	/* The state of a generator is a byte, until 3.12 -2 or -1 while it does not run; later -3 to -1, or 0 to 3. */
+	PYTHON_STATES_FROM_MINUS_3 = 1 << 14, /* 3.13, 3.14 */
+	PYTHON_STATES_FROM_0 = 1 << 16,	      /* 3.15 */
+	PYTHON_AWAITED_BELOW = 1 << 17,	      /* what it awaits is the last but one of its stack (from 3.15 on) */
+	PYTHON_STACK_ADDRESS = 1 << 15,	 /* a frame has the address of the end of its stack, and no depth */
 };
 
 /* Offsets of the table in versions.c, in bytes; 0 where the field is not read in this version. */
@@ -52,6 +57,9 @@ struct python_layout {
 	size_t chain_back;     /* ... and the frame of its caller */
 	size_t chain_globals;  /* ... and its globals */
 	size_t frame_owner;    /* _PyInterpreterFrame.owner, a byte (from 3.11 on) */
+	size_t frame_stack;    /* the end of a suspended frame's stack: its depth, or PYTHON_STACK_ADDRESS */
+	size_t frame_values;   /* PyFrameObject.f_valuestack, from which the depth counts; 0: from the locals on */
+	size_t generator_frame; /* of a generator: its frame (until 3.10 a pointer) */
 	size_t state_profile;  /* PyThreadState.c_profilefunc */
 	size_t state_tracing;  /* PyThreadState.use_tracing (until 3.9) */
 	size_t state_cframe;   /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
@@ -75,6 +83,7 @@ enum {
 	PYTHON_TYPE_VECTORCALL = 56,   /* PyTypeObject.tp_vectorcall_offset (from 3.8 on) */
 	PYTHON_TYPE_FLAGS = 168,       /* PyTypeObject.tp_flags */
 	PYTHON_TYPE_MEMBERS = 240,     /* PyTypeObject.tp_members */
+	PYTHON_TYPE_BASE = 256,	       /* PyTypeObject.tp_base */
 	PYTHON_TYPE_DICT_OFFSET = 288, /* PyTypeObject.tp_dictoffset */
 	PYTHON_C_FUNCTION_METHOD = 16, /* PyCFunctionObject.m_ml */
 	PYTHON_C_FUNCTION_SELF = 24,   /* PyCFunctionObject.m_self */
@@ -86,6 +95,7 @@ enum {
 	PYTHON_INNER_CODE = 32,	       /* _PyInterpreterFrame.f_code (3.11) */
 	PYTHON_SIZE = 16,	       /* PyVarObject.ob_size, PyASCIIObject.length */
 	PYTHON_TEXT_STATE = 32,	       /* PyASCIIObject.state */
+	PYTHON_INT_DIGIT = 24,	       /* PyLongObject: the first digit */
 	PYTHON_BYTES_DATA = 32,	       /* PyBytesObject.ob_sval */
 	PYTHON_STATE_PREVIOUS = 0,     /* PyThreadState.prev */
 	PYTHON_STATE_NEXT = 8,	       /* PyThreadState.next */
@@ -105,12 +115,16 @@ enum {
 #define PYTHON_SINCE_8 (PYTHON_NAMES_TASKS | PYTHON_NATIVE_IDS)
 #define PYTHON_SINCE_11 (PYTHON_SINCE_8 | PYTHON_OWN_FRAMES | PYTHON_PACKED_KEYS)
 #define PYTHON_SINCE_13 (PYTHON_SINCE_11 | PYTHON_VALUES_INLINE)
+#define PYTHON_SINCE_14 (PYTHON_SINCE_13 | PYTHON_STACK_ADDRESS)
 #define PYTHON_ONLY_11 (PYTHON_EVENT_BLOCKS | PYTHON_VALUES_BEFORE)
+#define PYTHON_ONLY_9 (PYTHON_EVENT_BLOCKS | PYTHON_STACK_ADDRESS)
 #define PYTHON_ONLY_10 (PYTHON_EVENT_BLOCKS | PYTHON_WALKS_LINES)
 #define PYTHON_ONLY_12                                                                                                 \
 	(PYTHON_EVENT_BLOCKS | PYTHON_FRAME_BEHIND_CFRAME | PYTHON_SHARES_FROZEN_CODE | PYTHON_VALUES_TAGGED)
 /* Other free-threaded builds could not be tested: from 3.14 on code is copied for each thread. */
-#define PYTHON_ONLY_13 (PYTHON_EVENT_BLOCKS | PYTHON_KNOWN_WITHOUT_GIL)
+#define PYTHON_ONLY_13 (PYTHON_STATES_FROM_MINUS_3 | PYTHON_EVENT_BLOCKS | PYTHON_KNOWN_WITHOUT_GIL)
+#define PYTHON_ONLY_14 PYTHON_STATES_FROM_MINUS_3
+#define PYTHON_ONLY_15 (PYTHON_UNWINDS_PAST | PYTHON_STATES_FROM_0 | PYTHON_AWAITED_BELOW)
 
 struct python_version {
 	unsigned traits; /* enum python_trait */
@@ -128,27 +142,28 @@ static inline const struct python_version *python_version_row(int minor)
 	static const struct python_version rows[PYTHON_NEWEST_MINOR - PYTHON_FIRST_MINOR + 1] = {
 		/* what it does, how code stores its lines; YIELD_VALUE,
 		 * code, frame: last, unit, inner frame: previous, locals, chain: code, back, globals, owner,
+		 * suspended: stack, values, frame,
 		 * thread state: profile, tracing, cframe, bytes, runtime: ceval */
 		[6 - PYTHON_FIRST_MINOR] = {0, SAMPLING_LINES_LNOTAB, {{0},
-			  40,   120,  1,    0,  376,  32,  24,  48,   0,   48,   44,    0,  2272,   0}},
+			   40, 120,   1,   0, 376,  32,  24,  48,   0,  0,  0, 16,  48,  44,   0, 2272,   0}},
 		[7 - PYTHON_FIRST_MINOR] = {PYTHON_CLEARS_PENDING_CALLS, SAMPLING_LINES_LNOTAB, {{0},
-			  40,   104,  1,    0,  360,  32,  24,  48,   0,   56,   48,    0,   280,   0}},
-		[8 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_8, SAMPLING_LINES_LNOTAB, {{0},
-			  48,   104,  1,    0,  360,  32,  24,  48,   0,   56,   48,    0,   264, 584}},
-		[9 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_8 | PYTHON_EVENT_BLOCKS, SAMPLING_LINES_LNOTAB, {{0},
-			  48,   104,  1,    0,  360,  32,  24,  48,   0,   56,   48,    0,   264,   0}},
+			   40, 104,   1,   0, 360,  32,  24,  48,   0,  0,  0, 16,  56,  48,   0, 280,   0}},
+		[8 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_8 | PYTHON_STACK_ADDRESS, SAMPLING_LINES_LNOTAB, {{0},
+			   48, 104,   1,   0, 360,  32,  24,  48,   0, 72,  0, 16,  56,  48,   0, 264, 584}},
+		[9 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_8 | PYTHON_ONLY_9, SAMPLING_LINES_LNOTAB, {{0},
+			   48, 104,   1,   0, 360,  32,  24,  48,   0, 72,  0, 16,  56,  48,   0, 264,   0}},
 		[10 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_8 | PYTHON_ONLY_10, SAMPLING_LINES_RANGES, {{0},
-			  48,    96,  2,    0,  352,  32,  24,  48,   0,   56,    0,   48,   280,   0}},
+			   48,  96,   2,   0, 352,  32,  24,  48,   0, 80, 64, 16,  56,   0,  48, 280,   0}},
 		[11 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_11 | PYTHON_ONLY_11, SAMPLING_LINES_PLACES, {{0},
-			   0,     0,  0,   56,   72,  32,  48,   8,  69,   64,    0,   56,   360,   0}},
+			    0,   0,   0,  56,  72,  32,  48,   8,  69, 64,  0, 80,  64,   0,  56, 360,   0}},
 		[12 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_11 | PYTHON_ONLY_12, SAMPLING_LINES_PLACES, {{150, 243},
-			   0,     0,  0,    0,   72,   0,   8,  24,  70,   64,    0,    0,     0,   0}},
+			    0,   0,   0,   0,  72,   0,   8,  24,  70, 64,  0, 72,  64,   0,   0,   0,   0}},
 		[13 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_13 | PYTHON_ONLY_13, SAMPLING_LINES_PLACES, {{118, 241},
-			   0,     0,  0,    0,   72,   0,   8,  24,  70,   80,    0,    0,     0,   0}},
-		[14 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_13, SAMPLING_LINES_PLACES, {{120, 247},
-			   0,     0,  0,    0,   80,   0,   8,  24,  74,   80,    0,    0,     0,   0}},
-		[15 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_13 | PYTHON_UNWINDS_PAST, SAMPLING_LINES_PLACES, {{119, 246},
-			   0,     0,  0,    0,   80,   0,   8,  24,  74,  104,    0,    0,     0,   0}},
+			    0,   0,   0,   0,  72,   0,   8,  24,  70, 64,  0, 72,  80,   0,   0,   0,   0}},
+		[14 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_14 | PYTHON_ONLY_14, SAMPLING_LINES_PLACES, {{120, 247},
+			    0,   0,   0,   0,  80,   0,   8,  24,  74, 64,  0, 72,  80,   0,   0,   0,   0}},
+		[15 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_14 | PYTHON_ONLY_15, SAMPLING_LINES_PLACES, {{119, 246},
+			    0,   0,   0,   0,  80,   0,   8,  24,  74, 64,  0, 72, 104,   0,   0,   0,   0}},
 	};
 	/* clang-format on */
 

@@ -125,3 +125,13 @@ SCENARIO(stack, stopped, SCENARIO_ONCE)
 	kill(loop->pid, SIGCONT);
 	background_stop(loop);
 }
+
+/* Tasks of asyncio and of other loops. */
+SCENARIO(stack, suspended, SUPPORTED)
+{
+	struct outcome *outcome;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .how = JOB_BARE, .args = {"@suspended.py", build_path("evprof")});
+	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"), "the tasks are those of asyncio");
+}

@@ -85,7 +85,7 @@ static bool find_version(struct layout *layout, struct process *process)
 
 /* --- symbols, fields of objects --- */
 
-enum { CODE_TYPE, RUNTIME, TEXT_TYPE, COROUTINE_TYPE, GENERATOR_TYPE, SYMBOLS };
+enum { CODE_TYPE, RUNTIME, TEXT_TYPE, COROUTINE_TYPE, GENERATOR_TYPE, ASYNC_GENERATOR_TYPE, INT_TYPE, SYMBOLS };
 
 static uint32_t read_int(struct process *process, uint64_t address)
 {
@@ -516,7 +516,8 @@ static bool find_symbols(struct layout *layout, struct process *process)
 	struct elf_symbol symbols[SYMBOLS] = {
 	    [CODE_TYPE] = {.name = "PyCode_Type"},     [RUNTIME] = {.name = "_PyRuntime"},
 	    [TEXT_TYPE] = {.name = "PyUnicode_Type"},  [COROUTINE_TYPE] = {.name = "PyCoro_Type"},
-	    [GENERATOR_TYPE] = {.name = "PyGen_Type"},
+	    [GENERATOR_TYPE] = {.name = "PyGen_Type"}, [ASYNC_GENERATOR_TYPE] = {.name = "PyAsyncGen_Type"},
+	    [INT_TYPE] = {.name = "PyLong_Type"},
 	};
 
 	if (target_symbols(&process->target, symbols, SYMBOLS) < 0)
@@ -527,6 +528,8 @@ static bool find_symbols(struct layout *layout, struct process *process)
 	layout->text_type = symbols[TEXT_TYPE].value;
 	layout->coroutine_type = symbols[COROUTINE_TYPE].value;
 	layout->generator_type = symbols[GENERATOR_TYPE].value;
+	layout->async_generator_type = symbols[ASYNC_GENERATOR_TYPE].value;
+	layout->int_type = symbols[INT_TYPE].value;
 	return layout->fields.code_type && layout->text_type;
 }
 

@@ -30,8 +30,8 @@ struct layout {
 	size_t interpreter_count, interpreter_room;
 	uint64_t interpreter_bytes; /* 0: not known */
 	uint32_t interpreter_next, interpreter_threads;
-	uint64_t text_type, coroutine_type, generator_type; /* PyUnicode_Type, ... */
-	struct sampling fields;				    /* also the process's remote->layout */
+	uint64_t text_type, int_type, coroutine_type, generator_type, async_generator_type; /* PyUnicode_Type, ... */
+	struct sampling fields; /* also the process's remote->layout */
 };
 
 static inline bool layout_has(const struct layout *layout, enum python_trait trait)

@@ -46,6 +46,15 @@ static void print_thread(struct output *output, const struct snapshot *snapshot,
 		print_frame(output, snapshot, &thread->frames[i]);
 }
 
+static void print_task(struct output *output, const struct snapshot *snapshot, const struct suspended_task *task)
+{
+	output_string(output, task->name[0] ? "Task " : "Coroutine");
+	output_line(output, text_of(task->name));
+	output_string(output, ": suspended\n");
+	for (size_t i = 0; i < task->count; i++)
+		print_frame(output, snapshot, &task->frames[i]);
+}
+
 void print_snapshot(struct output *output, const struct snapshot *snapshot)
 {
 	const struct layout *layout = &snapshot->layout;
@@ -56,6 +65,11 @@ void print_snapshot(struct output *output, const struct snapshot *snapshot)
 		      layout->free_threaded ? ", free-threaded" : "");
 	for (size_t i = 0; i < snapshot->threads.count; i++)
 		print_thread(output, snapshot, &snapshot->threads.at[i]);
+	for (size_t i = 0; i < snapshot->suspended.count; i++)
+		print_task(output, snapshot, &snapshot->suspended.at[i]);
+	if (snapshot->suspended.cut)
+		output_string(
+		    output, "(other suspended coroutines may be missing: the lists of objects are long, or changed)\n");
 }
 
 /* --- for programs --- */
@@ -85,6 +99,18 @@ static void put_frame(struct output *output, const struct snapshot *snapshot, co
 		output_string(output, ",\"line\":null}");
 }
 
+/* The last member of an object. */
+static void put_frames(struct output *output, const struct snapshot *snapshot, const struct stack_frame *frames,
+		       size_t count)
+{
+	output_string(output, "\"frames\":[");
+	for (size_t i = 0; i < count; i++) {
+		output_string(output, i ? "," : "");
+		put_frame(output, snapshot, &frames[i]);
+	}
+	output_string(output, "]}");
+}
+
 static void put_thread(struct output *output, const struct snapshot *snapshot, const struct stack_thread *thread)
 {
 	output_format(output, "{\"tid\":%d,", (int)thread->tid);
@@ -93,12 +119,22 @@ static void put_thread(struct output *output, const struct snapshot *snapshot, c
 	put_member(output, "waits", wait_word(thread->wait.kind));
 	output_char(output, ',');
 	put_member(output, "detail", thread->wait.detail);
-	output_format(output, ",\"complete\":%s,\"frames\":[", thread->changed ? "false" : "true");
-	for (size_t i = 0; i < thread->count; i++) {
-		output_string(output, i ? "," : "");
-		put_frame(output, snapshot, &thread->frames[i]);
+	output_format(output, ",\"complete\":%s,", thread->changed ? "false" : "true");
+	put_frames(output, snapshot, thread->frames, thread->count);
+}
+
+static void put_tasks(struct output *output, const struct snapshot *snapshot)
+{
+	output_string(output, "\"tasks\":[");
+	for (size_t i = 0; i < snapshot->suspended.count; i++) {
+		const struct suspended_task *task = &snapshot->suspended.at[i];
+
+		output_string(output, i ? ",{" : "{");
+		put_member(output, "name", task->name);
+		output_char(output, ',');
+		put_frames(output, snapshot, task->frames, task->count);
 	}
-	output_string(output, "]}");
+	output_format(output, "],\"tasks_complete\":%s", snapshot->suspended.cut ? "false" : "true");
 }
 
 void print_snapshot_json(struct output *output, const struct snapshot *snapshot)
@@ -114,5 +150,7 @@ void print_snapshot_json(struct output *output, const struct snapshot *snapshot)
 		output_string(output, i ? "," : "");
 		put_thread(output, snapshot, &snapshot->threads.at[i]);
 	}
-	output_string(output, "]}");
+	output_string(output, "],");
+	put_tasks(output, snapshot);
+	output_char(output, '}');
 }

@@ -31,6 +31,8 @@ int snapshot_take(struct snapshot *snapshot, pid_t pid, char *why, size_t bytes)
 	read_command(snapshot);
 	r = stack_threads_read(&snapshot->layout, &snapshot->process, &snapshot->codes, &snapshot->threads);
 	if (r == 0 && snapshot->threads.count)
+		r = suspended_read(&snapshot->layout, &snapshot->process, &snapshot->codes, &snapshot->suspended);
+	if (r == 0 && snapshot->threads.count)
 		return 0;
 	snprintf(why, bytes,
 		 r ? "no memory for the stacks of process %d" : "process %d has ended, or has no thread of Python's",
@@ -40,6 +42,7 @@ int snapshot_take(struct snapshot *snapshot, pid_t pid, char *why, size_t bytes)
 
 void snapshot_done(struct snapshot *snapshot)
 {
+	suspended_done(&snapshot->suspended);
 	stack_threads_done(&snapshot->threads);
 	codes_done(&snapshot->codes);
 	layout_done(&snapshot->layout);

@@ -2,6 +2,7 @@
 #ifndef EVPROF_TOOLS_STACK_SNAPSHOT_H
 #define EVPROF_TOOLS_STACK_SNAPSHOT_H
 
+#include "stack/suspended.h"
 #include "stack/threads.h"
 
 struct snapshot {
@@ -9,6 +10,7 @@ struct snapshot {
 	struct layout layout;
 	struct codes codes;
 	struct stack_threads threads;
+	struct suspended suspended;
 	char command[256]; /* the command line, cut if it does not fit; "" if there is none */
 };
 

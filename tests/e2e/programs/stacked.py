@@ -137,10 +137,13 @@ def compare(before, seen, after):
 
 
 def hold_gil():
-    """While this thread waits for a child with the GIL, the other one waits for the GIL, without a look at it every 5 ms."""
+    """While this thread waits for a child with the GIL, the other one waits for the GIL, without a look at it every 5 ms. What was seen.
+
+    The other one may get the GIL before the wait begins.
+    """
     script = 'for i in 1 2 3; do sleep 0.2; "$0" stack --json "$1" >"look-$i"; done'
     process = subprocess.Popen(["sh", "-c", script, EVPROF, str(os.getpid())])
-    sys.setswitchinterval(1000)
+    sys.setswitchinterval(1)
     C.waitpid(process.pid, None, 0)
     sys.setswitchinterval(0.005)
     process.wait()
@@ -150,8 +153,7 @@ def hold_gil():
             seen = at_evprof(file.read())
         if seen["asker"]["waits"] == "child" and seen["asker"]["frames"][0]["function"] == "hold_gil":
             found.append((seen["spinner"]["waits"], seen["spinner"]["frames"][0]["function"]))
-    if set(found) != {("gil", "spins")}:
-        differences.append("spinner: %s" % found)
+    return found
 
 
 def asks():
@@ -160,7 +162,9 @@ def asks():
     text = subprocess.check_output([EVPROF, "stack", "--json", str(os.getpid())])
     compare(before, at_evprof(text.decode()), at_faulthandler())
     spinner.start()
-    hold_gil()
+    found = hold_gil() or hold_gil() or hold_gil() or hold_gil()
+    if set(found) != {("gil", "spins")}:
+        differences.append("spinner: %s" % found)
     for child in children:
         child.kill()
     print("\n".join(differences) or "same")

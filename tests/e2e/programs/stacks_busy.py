@@ -88,7 +88,7 @@ def is_possible(frames):
             allowed = allowed | {"leaf"} if allowed - {"leaf"} else allowed
         if callee["function"] not in allowed:
             return False
-    return bool(ours) and ours[-1]["function"] == "loops"
+    return not ours or ours[-1]["function"] == "loops"
 
 
 ended = threading.Event()
@@ -105,7 +105,7 @@ for _ in range(LOOKS):
         seen += 1
         whole += thread["complete"]
         depth = max(depth, len(thread["frames"]))
-        if not is_possible(thread["frames"]) and (thread["complete"] or thread["frames"]):
+        if not is_possible(thread["frames"]) or (thread["complete"] and len(thread["frames"]) < 4):
             wrong.append([[frame["function"], frame["line"]] for frame in thread["frames"]])
 ended.set()
 print(json.dumps({"seen": seen, "whole": whole, "depth": depth, "wrong": wrong}))

@@ -71,7 +71,7 @@ static bool first_frame(struct remote *remote, uint64_t state, uint64_t *frame)
 	return !layout->frame_holder || remote_word(remote, *frame + layout->frame_holder - 1, frame);
 }
 
-static bool read_instruction(struct remote *remote, struct remote_frame *frame)
+bool remote_instruction(struct remote *remote, struct remote_frame *frame)
 {
 	const struct sampling *layout = &remote->layout;
 	uint64_t address = frame->frame + layout->frame_instruction, word;
@@ -131,7 +131,7 @@ int remote_stack(struct remote *remote, uint64_t state, struct remote_frame fram
 		frame->code &= ~UINT64_C(7); /* tag bits from 3.14 on */
 		if (is_entry(remote, frame))
 			continue;
-		if (!read_instruction(remote, frame))
+		if (!remote_instruction(remote, frame))
 			break;
 		count++;
 	}

@@ -64,6 +64,9 @@ static inline bool remote_word(struct remote *remote, uint64_t address, uint64_t
  */
 int remote_stack(struct remote *remote, uint64_t state, struct remote_frame frames[REMOTE_FRAMES]);
 
+/* Reads the instruction of a frame with a code. False: not readable. */
+bool remote_instruction(struct remote *remote, struct remote_frame *frame);
+
 bool remote_code(struct remote *remote, uint64_t address, struct remote_code *code);
 
 /* Reads a bytes object. Returns the number of bytes, at most size, or -1. */
