@@ -160,6 +160,53 @@ Test(api, large_table)
 	evprof_trace_close(opened);
 }
 
+static void put_blocks(struct fixture *many, uint32_t thread)
+{
+	for (uint64_t i = 0; i < MANY; i++) {
+		fixture_memory(many, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 16 * i + 16, 64, 0, 1);
+		fixture_memory(many, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 16 * i + 24, 8, 0, 1);
+		if (i % 10000 == 0)
+			fixture_flush(many, thread);
+	}
+}
+
+/* The pid or tid that all rows have is written at the end, and others with each row. */
+static void expect_columns(bool threads, bool processes)
+{
+	struct fixture *many = fixture_new();
+	uint32_t first = fixture_process(many, 10, 1), second = processes ? fixture_process(many, 20, 10) : first;
+	uint32_t thread = fixture_thread(many, first, 11, 1000), other;
+	uint64_t rows = 2 * MANY + threads;
+	struct evprof_table *table;
+	struct evprof_trace *opened;
+	const int32_t *pid, *tid;
+
+	other = threads ? fixture_thread(many, second, 12, UINT64_C(1) << 40) : 0;
+	put_blocks(many, thread);
+	if (threads)
+		fixture_memory(many, other, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 8, 8, 0, 1);
+	opened = open_other(many);
+	cr_assert_eq(evprof_trace_table(opened, "events", NULL, &table, error, sizeof(error)), 0, "%s", error);
+	cr_assert_eq(evprof_table_rows(table), rows);
+	pid = column_of(table, "pid").data;
+	tid = column_of(table, "tid").data;
+	for (uint64_t i = 0; i < rows; i++) {
+		bool last = threads && i == rows - 1;
+
+		cr_assert_eq(pid[i], last && processes ? 20 : 10, "row %zu", (size_t)i);
+		cr_assert_eq(tid[i], last ? 12 : 11, "row %zu", (size_t)i);
+	}
+	evprof_table_free(table);
+	evprof_trace_close(opened);
+}
+
+Test(api, one_thread_and_several)
+{
+	expect_columns(false, false);
+	expect_columns(true, false);
+	expect_columns(true, true);
+}
+
 /* A damaged trace of a few bytes may have a million ids without a definition. */
 Test(api, unknown_functions_share_a_name)
 {

@@ -287,13 +287,13 @@ static void put_thread(const struct event_rows *rows, uint64_t from)
 	int32_t *pid = table_int32(rows->table, COLUMN_PID), *tid = table_int32(rows->table, COLUMN_TID);
 	int32_t pid_value, tid_value;
 
-	if (from == rows->row)
+	if (from == rows->row || (rows->one_pid && rows->one_tid))
 		return;
 	pid_value = (int32_t)trace_process_of(rows->trace, rows->thread)->pid;
 	tid_value = (int32_t)rows->thread->tid;
-	for (uint64_t i = from; i < rows->row; i++)
+	for (uint64_t i = from; !rows->one_pid && i < rows->row; i++)
 		pid[i] = pid_value;
-	for (uint64_t i = from; i < rows->row; i++)
+	for (uint64_t i = from; !rows->one_tid && i < rows->row; i++)
 		tid[i] = tid_value;
 }
 
@@ -364,8 +364,36 @@ static uint32_t usual_columns(const struct event_rows *rows)
 {
 	bool memory = trace_records(rows->trace, "mem") && (rows->wanted >> (ROW_MALLOC - 1) & 0x1f);
 	uint32_t rare = 1u << COLUMN_VALUE | (memory ? 0 : 1u << COLUMN_VALUE1 | 1u << COLUMN_VALUE2);
+	uint32_t same = (rows->one_pid ? 1u << COLUMN_PID : 0) | (rows->one_tid ? 1u << COLUMN_TID : 0);
 
-	return ((1u << COLUMNS) - 1) & ~rare;
+	return ((1u << COLUMNS) - 1) & ~rare & ~same;
+}
+
+/* Whether all rows have one pid, and one tid: fill_same() writes these columns then. */
+static void find_same(struct event_rows *rows)
+{
+	const struct trace_thread *first = NULL;
+
+	rows->one_pid = rows->one_tid = true;
+	for (uint32_t i = 0; i < rows->trace->thread_count; i++) {
+		const struct trace_thread *thread = rows->trace->threads[i];
+
+		if (!thread || !(thread->place_count || thread->own))
+			continue;
+		rows->one_tid &= !first && !thread->own;
+		rows->one_pid &= (!first || first->process == thread->process) && !thread->own;
+		first = thread;
+	}
+}
+
+static void fill_same(const struct event_rows *rows, struct evprof_table *table)
+{
+	if (!table->rows)
+		return;
+	if (rows->one_pid)
+		table_fill_int32(table, COLUMN_PID, (int32_t)trace_process_of(rows->trace, rows->thread)->pid);
+	if (rows->one_tid)
+		table_fill_int32(table, COLUMN_TID, (int32_t)rows->thread->tid);
 }
 
 /* A damaged file may promise more events than there can be. */
@@ -390,12 +418,14 @@ static int fill_ahead(struct event_rows *rows, struct evprof_table *table)
 	prepare_table(rows, table);
 	/* Without this room it grows. */
 	table_reserve(table, expected_rows(rows->trace) + UINT64_C(2) * EVENT_ROWS_STEP);
+	find_same(rows);
 	populate_begin(&populate, table, usual_columns(rows));
 	/* cppcheck-suppress autoVariables ; until the end of the filling */
 	rows->populate = &populate;
 	error = event_rows_fill(rows, table, UINT64_MAX);
 	rows->populate = NULL;
 	populate_end(&populate);
+	fill_same(rows, table);
 	return error;
 }
 

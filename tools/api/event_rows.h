@@ -42,6 +42,7 @@ struct event_rows {
 	int32_t *name, *mod, *lineno, *from_name, *from_mod, *from_line;
 	double *value;
 	struct populate *populate; /* NULL: nothing is made ahead */
+	bool one_pid, one_tid;	   /* the column is the same in all rows, and written at the end */
 };
 
 /* names and options must stay valid. Returns 0 or -errno; event_rows_done() must follow in both cases. */

@@ -9,10 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "api/api.h"
 
+#ifndef MFD_CLOEXEC
+#define MFD_CLOEXEC 1U
+#endif
 #define HUGE_BYTES ((size_t)2 << 20)
 #define HUGE_FROM_BYTES (2 * HUGE_BYTES)
 
@@ -150,6 +154,50 @@ int table_reserve_one(struct evprof_table *table)
 	if (table->rows < table->allocated)
 		return 0;
 	return table_reserve(table, table->allocated ? 2 * table->allocated : 512);
+}
+
+/* A descriptor of HUGE_BYTES of memory with the value in all places, or -1. */
+static int make_block(int32_t value)
+{
+	int fd = (int)syscall(SYS_memfd_create, "evprof-table", MFD_CLOEXEC);
+	int32_t *block = MAP_FAILED;
+
+	if (fd >= 0 && ftruncate(fd, (off_t)HUGE_BYTES) == 0)
+		block = mmap(NULL, HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (block == MAP_FAILED) {
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	for (size_t i = 0; i < HUGE_BYTES / sizeof(*block); i++)
+		block[i] = value;
+	munmap(block, HUGE_BYTES);
+	return fd;
+}
+
+/* Maps the block over as many whole blocks of the column as there are. Returns the number of bytes that have it. */
+static size_t map_blocks(char *data, size_t bytes, int32_t value)
+{
+	size_t done = 0;
+	int fd = bytes >= HUGE_FROM_BYTES ? make_block(value) : -1;
+
+	if (fd < 0)
+		return 0;
+	while (bytes - done >= HUGE_BYTES &&
+	       mmap(data + done, HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0) != MAP_FAILED)
+		done += HUGE_BYTES;
+	close(fd);
+	return done;
+}
+
+void table_fill_int32(struct evprof_table *table, uint32_t column, int32_t value)
+{
+	int32_t *data = table_int32(table, column);
+	size_t bytes = (size_t)table->rows * sizeof(*data);
+	size_t done = (uintptr_t)data % page_bytes() == 0 ? map_blocks((char *)data, bytes, value) : 0;
+
+	for (uint64_t i = done / sizeof(*data); i < table->rows; i++)
+		data[i] = value;
 }
 
 void table_trim(struct evprof_table *table)
