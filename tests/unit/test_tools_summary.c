@@ -16,7 +16,7 @@
 static char shown[8192];
 
 /* What run_summary_print() prints on stderr. */
-static void summarize(const char *path, uint64_t events)
+static void summarize_end(const char *path, uint64_t events, struct run_end end)
 {
 	FILE *file = tmpfile();
 	int before = dup(STDERR_FILENO);
@@ -24,7 +24,7 @@ static void summarize(const char *path, uint64_t events)
 
 	fflush(stderr);
 	dup2(fileno(file), STDERR_FILENO);
-	run_summary_print(path, events);
+	run_summary_print(path, events, &end);
 	fflush(stderr);
 	dup2(before, STDERR_FILENO);
 	close(before);
@@ -32,6 +32,11 @@ static void summarize(const char *path, uint64_t events)
 	shown[bytes > 0 ? bytes : 0] = 0;
 	fclose(file);
 	cr_expect(waitpid(-1, NULL, WNOHANG) < 0, "no process is left");
+}
+
+static void summarize(const char *path, uint64_t events)
+{
+	summarize_end(path, events, (struct run_end){0});
 }
 
 static uint32_t process_with(struct fixture *fixture, int pid, const char *events)
@@ -118,6 +123,36 @@ Test(summary, waiting)
 	summarize(path, 2);
 	cr_expect(strstr(shown, "evprof:   waiting    75 % of the time of its threads: "), "%s", shown);
 	cr_expect(!strstr(shown, "memory"), "%s", shown);
+	unlink(path);
+	free(path);
+}
+
+/* Without cpu events the kernel's count of the process is used, if all of its life is in the trace. */
+Test(summary, waiting_of_a_process)
+{
+	static const struct {
+		struct run_end end;
+		bool shown;
+	} cases[] = {{{.pid = 10, .wall_ns = 4000000, .cpu_ns = 1000000}, true},
+		     {{.pid = 10, .wall_ns = 4000000}, false},
+		     {{.pid = 10, .wall_ns = 9000000, .cpu_ns = 1000000}, false},
+		     {{.pid = 11, .wall_ns = 4000000, .cpu_ns = 1000000}, false},
+		     {{.pid = 10, .wall_ns = 4000000, .cpu_ns = 5000000}, false}};
+	struct fixture *fixture = fixture_new();
+	uint32_t process = process_with(fixture, 10, "\"call\""), thread;
+	char *path;
+
+	fixture_code(fixture, process, 1, "/srv/app.py", 10, "main");
+	thread = fixture_thread(fixture, process, 10, 1000);
+	fixture_event(fixture, thread, WIRE_CALL, 1, 0);
+	fixture_event(fixture, thread, WIRE_RETURN, 1, 4000000);
+	path = save(fixture);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		summarize_end(path, 2, cases[i].end);
+		cr_expect(!strstr(shown, "waiting") == !cases[i].shown, "%zu: %s", i, shown);
+		cr_expect(!cases[i].shown || strstr(shown, "waiting    75 % of the time of its threads: "), "%s",
+			  shown);
+	}
 	unlink(path);
 	free(path);
 }

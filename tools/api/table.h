@@ -58,8 +58,8 @@ int table_reserve(struct evprof_table *table, uint64_t rows);
 /* Makes room for one more row. */
 int table_reserve_one(struct evprof_table *table);
 /*
- * Writes a value to all rows of a column of int32 in which nothing was written. The pages of a long column are one block
- * of memory, mapped again and again: clearing and writing new ones takes longer than what makes the rows.
+ * Writes a value to all rows of a column of int32 in which nothing was written. The pages of a long column are one
+ * block of memory, mapped again and again: to clear and write new ones takes longer than what makes the rows.
  */
 void table_fill_int32(struct evprof_table *table, uint32_t column, int32_t value);
 /* Gives back the memory beyond the rows. */

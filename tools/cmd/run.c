@@ -203,7 +203,7 @@ static long long number_in(const json_t *summary, const char *member)
 	return (long long)json_integer_value(json_object_get(summary, member));
 }
 
-static void print_trace_summary(const json_t *summary, const char *path)
+static void print_trace_summary(const json_t *summary, const char *path, const struct run_end *end)
 {
 	long long processes = number_in(summary, "processes");
 	long long running = number_in(summary, "running"), unsampled = number_in(summary, "unsampled");
@@ -227,7 +227,7 @@ static void print_trace_summary(const json_t *summary, const char *path)
 		output_message("evprof: the sampler of %lld process%s was killed; later samples are missing", unsampled,
 			       unsampled == 1 ? "" : "es");
 	if (!running)
-		run_summary_print(path, (uint64_t)number_in(summary, "events"));
+		run_summary_print(path, (uint64_t)number_in(summary, "events"), end);
 }
 
 /* reason: that of the first process that did not join; NULL: unknown */
@@ -253,7 +253,7 @@ static void print_no_summary(int seconds)
 }
 
 /* quiet: print errors only */
-static void print_summary(const json_t *summary, const char *program, bool quiet)
+static void print_summary(const json_t *summary, const char *program, const struct run_end *end, bool quiet)
 {
 	const char *error = json_string_value(json_object_get(summary, "error"));
 	const char *path = json_string_value(json_object_get(summary, "trace"));
@@ -265,7 +265,7 @@ static void print_summary(const json_t *summary, const char *program, bool quiet
 	else if (number_in(summary, "processes") == 0 || !path)
 		print_nothing_joined(program, json_string_value(json_object_get(summary, "absent")));
 	else
-		print_trace_summary(summary, path);
+		print_trace_summary(summary, path, end);
 }
 
 /* Ends with the program's status, or by its signal. */
@@ -325,8 +325,8 @@ static int record_program(const struct request *request, const struct run_places
 					    .session = session,
 					    .host = request->socket != NULL};
 	json_t *summary;
-	int status = EXIT_FAILED << 8, seconds;
-	int error = run_program(&program, &status);
+	struct run_end end = {.status = EXIT_FAILED << 8};
+	int error = run_program(&program, &end), seconds;
 
 	if (error == -ECHILD) {
 		output_message("evprof run: the exit status of %s is not known: %s", command->words[0],
@@ -339,12 +339,12 @@ static int record_program(const struct request *request, const struct run_places
 	signal(SIGPIPE, SIG_IGN);
 	summary = run_session_summary(session, &seconds);
 	if (summary)
-		print_summary(summary, command->words[0], request->quiet);
+		print_summary(summary, command->words[0], &end, request->quiet);
 	else
 		print_no_summary(seconds);
 	*running = !summary || number_in(summary, "running") > 0;
 	json_decref(summary);
-	return status;
+	return end.status;
 }
 
 int cmd_run(int argc, char **argv)

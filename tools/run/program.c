@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "evprof/control.h"
@@ -256,8 +257,29 @@ static void stop_with(int signal)
 		kill(getpid(), SIGSTOP);
 }
 
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The CPU time of a child that has ended and is not reaped yet. */
+static int64_t cpu_time_of(pid_t child)
+{
+	siginfo_t info = {0};
+	struct timespec spent;
+	clockid_t clock;
+
+	if (waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid != child ||
+	    clock_getcpuclockid(child, &clock) != 0 || clock_gettime(clock, &spent) < 0)
+		return 0;
+	return (int64_t)spent.tv_sec * 1000000000 + spent.tv_nsec;
+}
+
 /* Returns 0 when the child has ended, or -errno. */
-static int wait_for(pid_t child, struct witness *witness, const sigset_t *taken, int *status)
+static int wait_for(pid_t child, struct witness *witness, const sigset_t *taken, struct run_end *end)
 {
 	for (;;) {
 		siginfo_t info;
@@ -269,13 +291,16 @@ static int wait_for(pid_t child, struct witness *witness, const sigset_t *taken,
 			pass_on(child, witness, &info);
 			continue;
 		}
-		ended = waitpid(child, status, WNOHANG | WUNTRACED);
+		end->cpu_ns = cpu_time_of(child);
+		ended = waitpid(child, &end->status, WNOHANG | WUNTRACED);
 		if (ended < 0)
 			return -errno;
-		if (ended > 0 && !WIFSTOPPED(*status))
+		if (ended > 0 && !WIFSTOPPED(end->status)) {
+			end->wall_ns += now_ns();
 			return 0;
+		}
 		if (ended > 0)
-			stop_with(WSTOPSIG(*status));
+			stop_with(WSTOPSIG(end->status));
 	}
 }
 
@@ -289,7 +314,7 @@ static int read_error(int report)
 	return error;
 }
 
-int run_program(const struct run_program *program, int *status)
+int run_program(const struct run_program *program, struct run_end *end)
 {
 	struct inherited inherited;
 	int report[2];
@@ -301,6 +326,7 @@ int run_program(const struct run_program *program, int *status)
 		return -errno;
 	take_signals(&inherited);
 	take_timers(&inherited);
+	end->wall_ns = -now_ns();
 	child = fork();
 	if (child == 0)
 		become_program(program, &inherited, report[1]);
@@ -309,8 +335,9 @@ int run_program(const struct run_program *program, int *status)
 	failed = child < 0 ? 0 : read_error(report[0]);
 	close(report[0]);
 	if (child > 0) {
+		end->pid = child;
 		witness.pid = start_witness();
-		error = wait_for(child, &witness, &inherited.taken, status);
+		error = wait_for(child, &witness, &inherited.taken, end);
 		end_witness(witness.pid);
 	}
 	give_signals_back(&inherited);

@@ -7,8 +7,9 @@
  *   memory     12.3 MiB at the peak, in Python's allocators
  *   recording  1372425 events, 1.21 MiB of trace, 45.6 ms of the time
  *
- * A line is left out if the trace does not have what it takes: waiting needs cpu events, memory mem events, the time of
- * recording a calibration. A sampled trace has one more, with the rate.
+ * A line is left out if the trace does not have what it takes: memory needs mem events, the time of recording a
+ * calibration, waiting cpu events or, of a single process, the CPU time that evprof run has read. A sampled trace has
+ * one more line, with the rate.
  */
 #include "run/summary.h"
 
@@ -36,6 +37,7 @@
 #define PREFIX "evprof:   "
 #define LABEL_COLUMNS 11
 #define NUMBER_COLUMNS 8
+#define WHOLE_PERCENT 90 /* of its life a process is recorded in, unless recording begins late or is stopped */
 #define TEXT_COLUMNS 120 /* where stderr is not a terminal */
 
 struct summary {
@@ -44,6 +46,7 @@ struct summary {
 	struct output *output;
 	struct terminal terminal;
 	uint64_t own_ns; /* of all functions */
+	struct run_end end;
 };
 
 /* --- counting --- */
@@ -151,18 +154,60 @@ static void put_sampling(struct summary *summary)
 	output_format(summary->output, "%s\n", trace_sampling_text(rate, text));
 }
 
+static void put_waiting_share(struct summary *summary, double share)
+{
+	put_label(summary, "waiting");
+	output_format(summary->output,
+		      "%.0f %% of the time of its threads: they slept, or waited for a lock or a processor\n",
+		      100.0 * share);
+}
+
+/*
+ * The lives of the threads, from their first event to their last. 0: there are other processes than the program, or
+ * less than nearly all of its life was recorded.
+ */
+static int64_t lives_ns(const struct summary *summary)
+{
+	const struct trace *trace = summary->trace;
+	int64_t lives = 0, main_ns = 0, life;
+
+	for (uint32_t i = 0; i < trace->thread_count; i++) {
+		const struct trace_thread *thread = trace->threads[i];
+		const struct trace_process *process;
+
+		if (!thread || !thread->place_count)
+			continue;
+		process = trace_process_of(trace, thread);
+		if (process->pid != summary->end.pid)
+			return 0;
+		life = trace_ns(process, thread->places[thread->place_count - 1].last_ticks) -
+		       trace_ns(process, thread->places[0].first_ticks);
+		lives += life;
+		main_ns += (pid_t)thread->tid == summary->end.pid ? life : 0;
+	}
+	return main_ns >= summary->end.wall_ns / 100 * WHOLE_PERCENT ? lives : 0;
+}
+
+/* The share is a little too small: the process runs before its first event, and may have threads that run no Python. */
+static void put_waiting_of_process(struct summary *summary)
+{
+	int64_t lives = summary->end.cpu_ns > 0 ? lives_ns(summary) : 0;
+
+	if (lives > summary->end.cpu_ns)
+		put_waiting_share(summary, 1 - (double)summary->end.cpu_ns / (double)lives);
+}
+
 static int put_waiting(struct summary *summary)
 {
 	uint64_t waited;
 	int error;
 
-	if (!trace_records(summary->trace, "cpu") || !cpu_time_known(summary->trace) || !summary->own_ns)
+	if (!trace_records(summary->trace, "cpu") || !cpu_time_known(summary->trace) || !summary->own_ns) {
+		put_waiting_of_process(summary);
 		return 0;
+	}
 	error = count_again(summary, CPU_CLOCK_WAITED, false, &waited);
-	put_label(summary, "waiting");
-	output_format(summary->output,
-		      "%.0f %% of the time of its threads: they slept, or waited for a lock or a processor\n",
-		      100.0 * (double)waited / (double)summary->own_ns);
+	put_waiting_share(summary, (double)waited / (double)summary->own_ns);
 	return error;
 }
 
@@ -220,15 +265,17 @@ static int put_recording(struct summary *summary, uint64_t events)
 		if (left < summary->own_ns)
 			output_format(summary->output, ", %s of the time (measured; report --calibrate subtracts it)",
 				      terminal_time((double)(summary->own_ns - left), text));
+	} else if (!trace_sample_rate(summary->trace)) {
+		output_string(summary->output, "; --calibrate measures its time");
 	}
 	output_char(summary->output, '\n');
 	return error;
 }
 
 /* Writes the summary. Returns 0, or another number if it is of no use. */
-static int summarize(const char *path, uint64_t events, struct output *output)
+static int summarize(const char *path, uint64_t events, const struct run_end *end, struct output *output)
 {
-	struct summary summary = {.output = output, .terminal = terminal_find(STDERR_FILENO)};
+	struct summary summary = {.output = output, .terminal = terminal_find(STDERR_FILENO), .end = *end};
 	struct trace_totals totals = {0};
 	char why[256];
 	int error = trace_open(&summary.trace, path, why, sizeof(why));
@@ -257,13 +304,13 @@ static int summarize(const char *path, uint64_t events, struct output *output)
 
 /* --- another process, so that nothing that happens in it changes what evprof run does --- */
 
-static void become_reader(const char *path, uint64_t events, int to)
+static void become_reader(const char *path, uint64_t events, const struct run_end *end, int to)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct output output;
 
 	/* terminal_find() looks at stderr; a message of the reader must not be shown. */
-	if (output_open_memory(&output) < 0 || summarize(path, events, &output) != 0 || null < 0)
+	if (output_open_memory(&output) < 0 || summarize(path, events, end, &output) != 0 || null < 0)
 		_exit(1);
 	dup2(null, STDERR_FILENO);
 	for (size_t done = 0; done < output.used;) {
@@ -303,7 +350,7 @@ static ssize_t read_until(int from, char *text, size_t room, int64_t end_ms)
 	}
 }
 
-void run_summary_print(const char *trace, uint64_t events)
+void run_summary_print(const char *trace, uint64_t events, const struct run_end *end)
 {
 	static char text[16384];
 	int ends[2], status = -1;
@@ -315,7 +362,7 @@ void run_summary_print(const char *trace, uint64_t events)
 	fflush(NULL);
 	child = fork();
 	if (child == 0)
-		become_reader(trace, events, ends[1]);
+		become_reader(trace, events, end, ends[1]);
 	close(ends[1]);
 	bytes = child > 0 ? read_until(ends[0], text, sizeof(text), now_ms() + RUN_SUMMARY_MS) : -1;
 	if (child > 0 && bytes < 0)
