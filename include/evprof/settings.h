@@ -248,6 +248,8 @@ static inline const char *setting_without_samples(const char *variable)
 		return "native stacks are those of allocations, which the events mem record";
 	if (!strcmp(variable, ENV_MEMORY_INTERVAL))
 		return "it samples allocations, which the events mem and malloc record";
+	if (!strcmp(variable, ENV_MEMORY_LINES))
+		return "it gives lines to allocations, which the events mem and malloc record";
 	if (!strcmp(variable, ENV_CALIBRATE))
 		return "samples cost the program nothing that could be taken off";
 	if (!strcmp(variable, ENV_PROGRAM_ONLY))

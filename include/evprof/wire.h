@@ -132,7 +132,8 @@ enum wire_kind {
 	WIRE_OTHER_CALL = 23,
 	/*
 	 * wire_instruction(), with 0 ticks: where the innermost Python function of the thread stands at the allocations
-	 * that follow, until the next such event or WIRE_STACK_CHANGE
+	 * that follow, until the next such event or WIRE_STACK_CHANGE. Where calls are recorded, it counts for
+	 * whichever function is innermost at an allocation, until the next such event, WIRE_STACK, gap or pause
 	 */
 	WIRE_AT_INSTRUCTION = 24,
 	/* 25: not used yet, without extra words; 26, 27: not used yet, with one */
@@ -455,7 +456,7 @@ static inline uint64_t wire_memory_address(uint64_t word)
  *   LINES         code id        its form          0                the table of lines; each string continues the one
  *                                                                   before
  *
- * LINES is written with CODE where allocations have stacks of their own. Its form is enum sampling_lines (sampling.h);
+ * LINES is written with CODE where allocations have lines. Its form is enum sampling_lines (sampling.h);
  * the bytes are those of the code object, and no text. A longer table is cut.
  *
  * The size of CODE is that of its instructions in bytes; 0: not known.

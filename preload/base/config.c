@@ -23,10 +23,11 @@ struct config config;
 static char settings[SETTINGS_BYTES]; /* lines that end with NUL; an empty one ends them */
 
 static const char *const known_names[] = {
-    ENV_SWITCH,	  ENV_OUTPUT,	    ENV_SOCKET,		 ENV_EVENTS,  ENV_RING_SIZE, ENV_ON_FULL,
-    ENV_CHILDREN, ENV_LOG,	    ENV_SESSION,	 ENV_INCLUDE, ENV_EXCLUDE,   ENV_EXCLUDE_SYSPATH,
-    ENV_FORMAT,	  ENV_CALIBRATE,    ENV_SAMPLE_RATE,	 ENV_NATIVE,  ENV_FALLBACK,  ENV_READER_LIBRARY,
-    ENV_PAGER,	  ENV_PROGRAM_ONLY, ENV_MEMORY_INTERVAL, ENV_START,   ENV_SIGNAL,    ENV_KEEP};
+    ENV_SWITCH,	  ENV_OUTPUT,	    ENV_SOCKET,		 ENV_EVENTS,	   ENV_RING_SIZE, ENV_ON_FULL,
+    ENV_CHILDREN, ENV_LOG,	    ENV_SESSION,	 ENV_INCLUDE,	   ENV_EXCLUDE,	  ENV_EXCLUDE_SYSPATH,
+    ENV_FORMAT,	  ENV_CALIBRATE,    ENV_SAMPLE_RATE,	 ENV_NATIVE,	   ENV_FALLBACK,  ENV_READER_LIBRARY,
+    ENV_PAGER,	  ENV_PROGRAM_ONLY, ENV_MEMORY_INTERVAL, ENV_MEMORY_LINES, ENV_START,	  ENV_SIGNAL,
+    ENV_KEEP};
 
 const char *const config_event_names[CONFIG_EVENTS] = SETTING_EVENT_NAMES;
 
@@ -309,6 +310,7 @@ void config_read(bool complain)
 	config.start = config_switch(ENV_START, true, complain);
 	config.calibrate = config_switch(ENV_CALIBRATE, false, complain);
 	config.native_stacks = config_switch(ENV_NATIVE, false, complain);
+	config.memory_lines = config_switch(ENV_MEMORY_LINES, false, complain);
 	config.events = read_number(ENV_EVENTS, setting_events, EVENTS_DEFAULT, complain);
 	config.program_only = config_switch(ENV_PROGRAM_ONLY, false, complain) && !(config.events & EVENT_SAMPLE);
 	if (config.program_only)

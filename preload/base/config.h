@@ -22,6 +22,7 @@ struct config {
 	bool calibrate;		  /* EVPROF_CALIBRATE */
 	bool native_stacks;	  /* EVPROF_NATIVE, if possible (native.h) */
 	bool start;		  /* EVPROF_START: record from the start on */
+	bool memory_lines;	  /* EVPROF_MEMORY_LINES: allocations have lines where calls are recorded */
 	bool program_only;	  /* EVPROF_PROGRAM_ONLY; implies EVENT_CALL */
 	bool malloc_unseen;	  /* EVENT_MALLOC, and the program's malloc() is not evprof's (interposed.h) */
 	unsigned events;	  /* EVPROF_EVENTS: enum setting_event */

@@ -6,6 +6,7 @@
 #include "base/own_stack.h"
 #include "definitions/native.h"
 #include "hooks/hooks.h"
+#include "life/memory_place.h"
 #include "life/memory_stack.h"
 #include "ring/process.h"
 #include "ring/room.h"
@@ -27,6 +28,7 @@ void hooks_malloc_set(void)
 	else if (config.events & EVENT_MALLOC)
 		hooks_malloc_way = config.native_stacks	   ? HOOKS_MALLOC_NATIVE_STACK
 				   : memory_stack_wanted() ? HOOKS_MALLOC_STACK
+				   : memory_place_wanted() ? HOOKS_MALLOC_PLACE
 							   : HOOKS_MALLOC_ON;
 }
 
@@ -52,16 +54,24 @@ static void put_mapping(struct writer *writer, const struct native_event *event)
 }
 
 /*
- * Writes the Python stack before an allocation, by loads alone: what allocates may hold any lock, and the thread may be
- * without the GIL. A signal handler that allocates meanwhile loses its event. One that runs on a stack of its own has
- * the stack of the thread's last allocation, because it may have interrupted the interpreter anywhere. Returns the
- * writer; NULL: the event is lost, and counted.
+ * Writes the Python stack, or the place, before an allocation, by loads alone: what allocates may hold any lock, and
+ * the thread may be without the GIL. A signal handler that allocates meanwhile loses its event. One that runs on a
+ * stack of its own has the stack of the thread's last allocation, because it may have interrupted the interpreter
+ * anywhere. Returns the writer; NULL: the event is lost, and counted.
  */
 static struct writer *write_stack(struct writer *writer, unsigned kind)
 {
 	bool written;
 
-	if (!memory_stack_known || kind == WIRE_FREE || kind == WIRE_MUNMAP || kind == WIRE_REALLOC_BEGIN)
+	if (kind == WIRE_FREE || kind == WIRE_MUNMAP || kind == WIRE_REALLOC_BEGIN)
+		return writer;
+	if (memory_place_known) {
+		writer_enter();
+		memory_place_write(writer, false);
+		ring_publish(writer->slot, writer->head);
+		writer_leave();
+	}
+	if (!memory_stack_known)
 		return writer;
 	writer_enter();
 	written = memory_stack_write(kind, false);

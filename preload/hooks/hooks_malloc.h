@@ -22,6 +22,7 @@ enum hooks_malloc_way {
 	HOOKS_MALLOC_NATIVE_STACK = 2, /* each allocation with its native stack */
 	HOOKS_MALLOC_SAMPLED = 3,      /* EVPROF_MEMORY_INTERVAL */
 	HOOKS_MALLOC_STACK = 4,	       /* each allocation with its Python stack (life/memory_stack.h) */
+	HOOKS_MALLOC_PLACE = 5,	       /* each allocation with its place (life/memory_place.h) */
 };
 
 extern enum hooks_malloc_way hooks_malloc_way;
@@ -77,11 +78,12 @@ static inline __attribute__((always_inline)) bool hooks_malloc_put(struct writer
 	return true;
 }
 
-/* Whether nothing stands before the event. A thread without a copy of its stack has not met Python. */
+/* Whether nothing stands before the event. A thread without a copy of its stack, or a place, has not met Python. */
 static inline __attribute__((always_inline)) bool hooks_malloc_is_plain(unsigned kind)
 {
 	return likely(hooks_malloc_way == HOOKS_MALLOC_ON || kind == WIRE_FREE) ||
-	       (hooks_malloc_way == HOOKS_MALLOC_STACK && !thread_self.stack);
+	       (hooks_malloc_way == HOOKS_MALLOC_STACK && !thread_self.stack) ||
+	       (hooks_malloc_way == HOOKS_MALLOC_PLACE && !thread_self.placed);
 }
 
 /*

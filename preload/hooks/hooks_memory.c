@@ -12,6 +12,7 @@
 #include "hooks/hooks.h"
 #include "hooks/memory_sampling.h"
 #include "life/life.h"
+#include "life/memory_place.h"
 #include "life/memory_stack.h"
 #include "ring/process.h"
 #include "ring/writer.h"
@@ -102,6 +103,8 @@ static inline __attribute__((always_inline)) void record_slowly(unsigned kind, u
 		return;
 	}
 	before = writer_here(writer);
+	if (memory_place_known && kind != WIRE_FREE)
+		memory_place_write(writer, domain != WIRE_DOMAIN_RAW);
 	if (size > WIRE_SIZE_MAX)
 		size = WIRE_SIZE_MAX;
 	if (native)
@@ -147,8 +150,31 @@ static inline __attribute__((always_inline)) void record(unsigned kind, unsigned
 	/* The whole size fits the first word, so the second one holds the address alone. */
 	if (likely(size >> WIRE_SIZE_LOW_BITS == 0) && writer_has_room(writer) &&
 	    likely(writer_put_fast_extra(writer, wire_memory_head(kind, domain, size),
-					 wire_memory_word((uintptr_t)block, 0), hold)))
+					 wire_memory_word((uintptr_t)block, 0), hold, writer_here(writer))))
 		return;
+	record_any(kind, domain, (uintptr_t)block, size, 0);
+}
+
+/*
+ * Records an allocation with its place. Where the allocation is retracted, so is the place, which an event of its own
+ * would have published.
+ */
+static inline __attribute__((always_inline)) void record_with_place(unsigned kind, unsigned domain, bool hold,
+								    void *block, size_t size)
+{
+	struct writer *writer = thread_self.writer;
+	struct writer_point before;
+
+	if (likely(size >> WIRE_SIZE_LOW_BITS == 0) && writer_has_room(writer)) {
+		before = writer_here(writer);
+		if (likely(memory_place_known))
+			memory_place_write(writer, domain != WIRE_DOMAIN_RAW);
+		if (writer_has_room(writer) &&
+		    likely(writer_put_fast_extra(writer, wire_memory_head(kind, domain, size),
+						 wire_memory_word((uintptr_t)block, 0), hold, before)))
+			return;
+		ring_publish(writer->slot, writer->head);
+	}
 	record_any(kind, domain, (uintptr_t)block, size, 0);
 }
 
@@ -207,6 +233,8 @@ enum way {
 	WAY_NATIVE_STACK = 2,
 	WAY_STACK = 3,
 	WAY_SAMPLED = 4, /* with the stacks of the settings */
+	WAY_PLACE = 5,
+	WAY_PLACE_HELD = 6, /* for is_held() */
 };
 
 static inline __attribute__((always_inline)) void record_made(unsigned kind, unsigned domain, enum way way, void *block,
@@ -220,6 +248,8 @@ static inline __attribute__((always_inline)) void record_made(unsigned kind, uns
 		record_with_native_stack(kind, domain, (uintptr_t)block, size, 0);
 	else if (way == WAY_STACK)
 		record_with_stack(kind, domain, (uintptr_t)block, size, 0);
+	else if (way == WAY_PLACE || way == WAY_PLACE_HELD)
+		record_with_place(kind, domain, way == WAY_PLACE_HELD && kind == WIRE_MALLOC, block, size);
 	else
 		record(kind, domain, way == WAY_HELD && kind == WIRE_MALLOC, block, size);
 }
@@ -455,6 +485,10 @@ ALLOCATOR(stack_obj, WIRE_DOMAIN_OBJ, WAY_STACK)
 ALLOCATOR(native_raw, WIRE_DOMAIN_RAW, WAY_NATIVE_STACK)
 ALLOCATOR(native_mem, WIRE_DOMAIN_MEM, WAY_NATIVE_STACK)
 ALLOCATOR(native_obj, WIRE_DOMAIN_OBJ, WAY_NATIVE_STACK)
+ALLOCATOR(place_raw, WIRE_DOMAIN_RAW, WAY_PLACE)
+ALLOCATOR(place_mem, WIRE_DOMAIN_MEM, WAY_PLACE)
+ALLOCATOR(place_obj, WIRE_DOMAIN_OBJ, WAY_PLACE)
+ALLOCATOR(held_place_obj, WIRE_DOMAIN_OBJ, WAY_PLACE_HELD)
 ALLOCATOR(sampled_raw, WIRE_DOMAIN_RAW, WAY_SAMPLED)
 ALLOCATOR(sampled_mem, WIRE_DOMAIN_MEM, WAY_SAMPLED)
 ALLOCATOR(sampled_obj, WIRE_DOMAIN_OBJ, WAY_SAMPLED)
@@ -478,18 +512,22 @@ static enum way configured_way(void)
 		return WAY_NATIVE_STACK;
 	if (memory_stack_wanted())
 		return WAY_STACK;
+	if (memory_place_wanted())
+		return event_blocks_expected() ? WAY_PLACE_HELD : WAY_PLACE;
 	return event_blocks_expected() ? WAY_HELD : WAY_PLAIN;
 }
 
 static struct python_allocator own_allocator(int domain)
 {
-	static const struct python_allocator ours[5][3] = {
+	static const struct python_allocator ours[7][3] = {
 	    [WAY_PLAIN] = {FUNCTIONS(raw, raw), FUNCTIONS(mem, mem), FUNCTIONS(obj, obj)},
 	    [WAY_HELD] = {FUNCTIONS(raw, raw), FUNCTIONS(mem, mem), FUNCTIONS(held_obj, obj)},
 	    [WAY_NATIVE_STACK] = {FUNCTIONS(native_raw, raw), FUNCTIONS(native_mem, mem), FUNCTIONS(native_obj, obj)},
 	    [WAY_SAMPLED] = {FUNCTIONS(sampled_raw, sampled_raw), FUNCTIONS(sampled_mem, sampled_mem),
 			     FUNCTIONS(sampled_obj, sampled_obj)},
 	    [WAY_STACK] = {FUNCTIONS(stack_raw, raw), FUNCTIONS(stack_mem, mem), FUNCTIONS(stack_obj, obj)},
+	    [WAY_PLACE] = {FUNCTIONS(place_raw, raw), FUNCTIONS(place_mem, mem), FUNCTIONS(place_obj, obj)},
+	    [WAY_PLACE_HELD] = {FUNCTIONS(place_raw, raw), FUNCTIONS(place_mem, mem), FUNCTIONS(held_place_obj, obj)},
 	};
 
 	return ours[configured_way()][domain];
@@ -590,7 +628,8 @@ bool hooks_memory_on_top(void)
 
 	python.PyMem_GetAllocator(WIRE_DOMAIN_OBJ, &top);
 	return top.malloc == obj_malloc || top.malloc == held_obj_malloc || top.malloc == native_obj_malloc ||
-	       top.malloc == stack_obj_malloc || top.malloc == sampled_obj_malloc;
+	       top.malloc == stack_obj_malloc || top.malloc == place_obj_malloc ||
+	       top.malloc == held_place_obj_malloc || top.malloc == sampled_obj_malloc;
 }
 
 bool hooks_memory_step_aside(void)
@@ -618,9 +657,14 @@ void hooks_memory_record_object(unsigned kind, const void *block, size_t size)
 							  : memory_sampling_takes(size) && memory_sampling_add(block)))
 		return;
 	writer = writer_reserve(kind);
-	if (writer)
-		writer_put_extra(writer, wire_memory_head(kind, WIRE_DOMAIN_OBJ, size),
-				 wire_memory_word((uintptr_t)block, size), 0);
+	if (!writer)
+		return;
+	thread_self.nesting = 1;
+	if (memory_place_known && kind != WIRE_FREE)
+		memory_place_write(writer, true);
+	writer_put_extra(writer, wire_memory_head(kind, WIRE_DOMAIN_OBJ, size),
+			 wire_memory_word((uintptr_t)block, size), 0);
+	thread_self.nesting = 0;
 }
 
 struct python_allocator hooks_memory_under(int domain)

@@ -18,6 +18,7 @@
 #include "hooks/program.h"
 #include "hooks/switch.h"
 #include "life/life.h"
+#include "life/memory_place.h"
 #include "life/memory_stack.h"
 #include "ring/clock.h"
 #include "ring/process.h"
@@ -62,7 +63,7 @@ static void begin_once(void)
 	if ((calls_known || memory_stack_wanted()) && python_verify(definitions_forget_code, lost_without_layouts()))
 		calls_known = false;
 	else
-		definitions_lines = memory_stack_wanted();
+		definitions_lines = memory_stack_wanted() || (memory_place_wanted() && sampled_layout_find_lines());
 	calls_possible = calls_known;
 	if (!calls_possible)
 		program_is_not_seen();

@@ -10,6 +10,7 @@
 #include "base/lock.h"
 #include "definitions/definitions.h"
 #include "life/life.h"
+#include "life/memory_place.h"
 #include "life/stack_every.h"
 #include "python/own_frames.h"
 #include "ring/process.h"
@@ -58,13 +59,17 @@ void memory_stack_begin(void)
 {
 	int saved_errno = errno;
 
-	if (memory_stack_known || !definitions_lines || thread_self.entered || thread_self.nesting)
+	if (memory_stack_known || memory_place_known || !definitions_lines || thread_self.entered ||
+	    thread_self.nesting)
 		return;
 	thread_self.entered = 1; /* reading a frame raises audit events, which come back here */
 	thread_self.nesting++;
 	python_lock();
-	if (!memory_stack_known && sampled_layout_find("allocations have no Python stack")) {
-		memory_stack_known = sampled_layout_known;
+	if (!memory_stack_known && !memory_place_known &&
+	    sampled_layout_find(memory_stack_wanted() ? "allocations have no Python stack"
+						      : "allocations have no lines")) {
+		memory_stack_known = sampled_layout_known && memory_stack_wanted();
+		memory_place_known = sampled_layout_known && memory_place_wanted();
 		definitions_lines = sampled_layout_known;
 	}
 	python_unlock();
@@ -75,7 +80,7 @@ void memory_stack_begin(void)
 
 void memory_stack_end_all(void)
 {
-	memory_stack_known = definitions_lines = false;
+	memory_stack_known = memory_place_known = definitions_lines = false;
 }
 
 /* Changes when an id may have become that of another function: code has died, or all ids were forgotten. */
@@ -83,20 +88,6 @@ static inline uint32_t forgotten_ids(void)
 {
 	return atomic_load_explicit(&definitions_codes_died, memory_order_relaxed) +
 	       atomic_load_explicit(&process->ids_forgotten, memory_order_relaxed);
-}
-
-/*
- * The calling thread's state, or NULL. Until 3.11 the current state is that of whatever thread has the GIL. While
- * Python ends, it frees the states of threads that wait for the GIL and go on running native code.
- */
-static inline const void *own_state(bool attached)
-{
-	const void *current = attached || python.monitoring ? python.current_thread_state() : NULL;
-	const void *own = current ? current : python.PyGILState_GetThisThreadState();
-
-	if (current || !own || own == python.current_thread_state() || python.Py_IsInitialized())
-		return own;
-	return NULL;
 }
 
 /* --- comparing --- */
@@ -381,7 +372,7 @@ static __attribute__((noinline)) bool begin_state(const void *state)
 bool memory_stack_write(unsigned kind, bool attached)
 {
 	struct writer *writer = writer_reserve(kind);
-	const void *state = own_state(attached);
+	const void *state = own_frames_state(attached);
 	struct memory_stack *stack = thread_self.stack;
 	const char *top = NULL;
 	uint32_t changed;

@@ -325,6 +325,7 @@ static void put_stack(struct writer *writer, unsigned kind)
 	}
 	fit_stack(writer, &stack);
 	writer->resync = 0;
+	writer->knows_stack = 0; /* nor does a reader that begins here know the place (memory_place.h) */
 	/* A known stack is repeated as a whole or not at all. */
 	if (!known || !stack.more)
 		write_stack(writer, &stack, known);

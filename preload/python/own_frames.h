@@ -11,6 +11,20 @@
 #include "python/python.h"
 #include "python/sampled_layout.h"
 
+/*
+ * The calling thread's state, or NULL. Until 3.11 the current state is that of whatever thread has the GIL. While
+ * Python ends, it frees the states of threads that wait for the GIL and go on running native code.
+ */
+static inline const void *own_frames_state(bool attached)
+{
+	const void *current = attached || python.monitoring ? python.current_thread_state() : NULL;
+	const void *own = current ? current : python.PyGILState_GetThisThreadState();
+
+	if (current || !own || own == python.current_thread_state() || python.Py_IsInitialized())
+		return own;
+	return NULL;
+}
+
 static inline const char *own_frames_top(const void *state)
 {
 	const char *frame = python_field(state, sampling.state_frame);

@@ -236,6 +236,11 @@ bool sampled_layout_find(const char *else_what)
 	return last >= 0 || !python_has(PYTHON_OWN_FRAMES);
 }
 
+bool sampled_layout_find_lines(void)
+{
+	return find_code();
+}
+
 void sampled_layout_of_thread(void)
 {
 	const struct thread_state *state = python.current_thread_state();

@@ -17,6 +17,9 @@ extern bool sampled_layout_known; /* everything in it that a fork does not chang
  */
 bool sampled_layout_find(const char *else_what);
 
+/* Finds only where a code object has its table of lines. False: it is not found. After python_verify(). */
+bool sampled_layout_find_lines(void);
+
 /* Fills in the state of the calling thread, and its interpreter. GIL held. */
 void sampled_layout_of_thread(void);
 

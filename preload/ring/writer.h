@@ -75,8 +75,9 @@ struct writer {
 	uint8_t resync;	  /* the call stack must be written before the next call or return */
 	uint8_t throwing; /* a generator is being thrown into, see hooks_profile.c and hooks_monitoring.c */
 	uint8_t asked; /* by another thread: WRITER_ASKED_*, because the memory was exchanged (rejoin.c), for example */
-	uint8_t knows_stack;	 /* the trace has the stack of the thread's last allocation, see memory_stack.h */
-	uint32_t cpu_due;	 /* the low half of the head at which the next CPU time is due */
+	uint8_t
+	    knows_stack;  /* the trace has the stack, or the place, of the thread's last allocation (memory_stack.h) */
+	uint32_t cpu_due; /* the low half of the head at which the next CPU time is due */
 	const void *unwinding;	 /* the exception that unwinds the frames, see hooks_monitoring.c */
 	uint64_t stack_due : 62; /* the head at which the stack is due again, see WIRE_OPEN */
 	uint64_t stack_cut : 1;	 /* only the inner part of the stack was written */
@@ -84,6 +85,8 @@ struct writer {
 	/* The held event, see writer_hold(). */
 	uint64_t held_end; /* none is held unless this equals head */
 	struct writer_point before_held;
+	/* The place of the thread's last allocation, with knows_stack, see memory_place.h. */
+	uintptr_t place_code, place_instruction;
 };
 
 /* What a thread writes before its next event. */
@@ -115,6 +118,7 @@ struct thread_self {
 	const void *raised_in;	  /* the greenlet in which the program's trace function raised, until that is noticed */
 	const void *hooked_state; /* the PyThreadState that has evprof's profile function */
 	struct memory_stack *stack; /* of the last allocation; NULL: none yet (memory_stack.h) */
+	bool placed;		    /* an allocation had a place: the thread runs Python (memory_place.h) */
 	const void *made_state;	    /* until 3.11: a block that may become a PyThreadState, see install_made_state() */
 	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */
 	/* EVPROF_PROGRAM_ONLY, in the thread that started Python (hooks/program.h). */
@@ -346,6 +350,8 @@ static inline bool writer_retract(struct writer *writer, const void *block)
 	if (unlikely(!writer_holds(writer)))
 		return false;
 	writer->last_ticks = writer->before_held.ticks;
+	if (writer->before_held.head + 2 != writer->head) /* with its place */
+		writer->knows_stack = 0;
 	writer_give_back(writer, writer->before_held.head);
 	return true;
 }
@@ -458,11 +464,11 @@ static inline void writer_put_line(struct writer *writer, uint32_t line)
 	writer_leave();
 }
 
-/* Under thread_self.nesting. hold: see writer_hold(); a compile-time constant. */
+/* Under thread_self.nesting. hold: see writer_hold(), with before; a compile-time constant. */
 static inline __attribute__((always_inline)) int writer_put_fast_extra(struct writer *writer, uint32_t head,
-								       uint64_t extra, bool hold)
+								       uint64_t extra, bool hold,
+								       struct writer_point before)
 {
-	struct writer_point before = writer_here(writer);
 	uint64_t now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks, at = writer->head;
 
 	if (unlikely(ticks >= writer->pause))

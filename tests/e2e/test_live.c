@@ -68,24 +68,36 @@ SCENARIO_SOME(live, ends_of_programs, SUPPORTED)
 	}
 }
 
+static void alive_as_tracemalloc_has_it(const struct python *python, const char *events, const char *how, int least)
+{
+	struct outcome *outcome, *judged;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .how = JOB_BARE, .timeout_s = 120,
+		      .args = {"@alive_by_stack.py", "%B/libevprof.so", "60"},
+		      .env = {text("EVPROF_EVENTS=%s", events), "EVPROF_MEMORY_LINES=1"});
+	expect(outcome, outcome->status == 0, "the program ends");
+	keep(outcome, "oracle.json", outcome);
+	keep(outcome, "live.txt", tool("export", "-f", "folded", "--weight", "live", outcome->trace, "-o", "-"));
+	judged = run(.python = python_any(), .how = JOB_BARE,
+		     .args = {"@judge_alive.py", text("%s/oracle.json", outcome->directory),
+			      text("%s/live.txt", outcome->directory), text("%lld", first_pid(outcome)), "60", how});
+	expect(judged, judged->status == 0 && atoi(judged->out) > least, "each stack holds what tracemalloc says");
+}
+
 /*
  * Where calls are not recorded, allocations have stacks of their own, with lines: recursion, callers that take turns,
  * generators, coroutines, exceptions, threads, code that dies, a thousand frames.
  */
 SCENARIO(live, stacks_of_their_own, 6)
 {
-	struct outcome *outcome, *judged;
+	alive_as_tracemalloc_has_it(python, "mem", NULL, 150);
+}
 
-	python_needs(python, "ctypes");
-	outcome = run(.python = python, .how = JOB_BARE, .timeout_s = 120,
-		      .args = {"@alive_by_stack.py", "%B/libevprof.so", "60"}, .env = {"EVPROF_EVENTS=mem"});
-	expect(outcome, outcome->status == 0, "the program ends");
-	keep(outcome, "oracle.json", outcome);
-	keep(outcome, "live.txt", tool("export", "-f", "folded", "--weight", "live", outcome->trace, "-o", "-"));
-	judged = run(.python = python_any(), .how = JOB_BARE,
-		     .args = {"@judge_alive.py", text("%s/oracle.json", outcome->directory),
-			      text("%s/live.txt", outcome->directory), text("%lld", first_pid(outcome)), "60"});
-	expect(judged, judged->status == 0 && atoi(judged->out) > 150, "each stack holds what tracemalloc says");
+/* Where calls are recorded, allocations have the line at which the innermost function stands. */
+SCENARIO(live, lines_with_calls, 6)
+{
+	alive_as_tracemalloc_has_it(python, "call,mem", "calls", 20);
 }
 
 /* ---- go tool pprof ---- */

@@ -55,15 +55,33 @@ static long long cell(const struct outcome *result, const char *begins, unsigned
 	return value;
 }
 
-SCENARIO(memory, lines_as_tracemalloc_has_them, SUPPORTED)
+static void expect_lines(const struct python *python, const char *events)
 {
 	struct outcome *oracle = run(.python = python, .how = JOB_BARE, .args = {"@by_line.py", "tracemalloc"});
-	struct outcome *outcome = run(.python = python, .args = {"@by_line.py"}, .env = {LINES}), *judged;
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@by_line.py"}, .env = {events, "EVPROF_MEMORY_LINES=1"});
+	struct outcome *judged;
 
 	keep(outcome, "oracle.json", oracle);
 	keep(outcome, "memory.json", tool("memory", "--json", outcome->trace));
 	judged = run(.python = python_any(), .how = JOB_BARE, .args = {"@judge_by_line.py", outcome->directory});
 	expect(judged, judged->status == 0 && atoi(judged->out) == 14, "seven lines at the peak and at the end");
+}
+
+SCENARIO(memory, lines_as_tracemalloc_has_them, SUPPORTED)
+{
+	expect_lines(python, LINES);
+}
+
+SCENARIO(memory, lines_with_calls, SUPPORTED)
+{
+	expect_lines(python, "EVPROF_EVENTS=call,c_call,mem");
+}
+
+SCENARIO_SOME(memory, lines_with_calls_and_malloc, SUPPORTED)
+{
+	needs_own_malloc();
+	expect_lines(python, "EVPROF_EVENTS=call,c_call,mem,malloc");
 }
 
 /* At its own end the process reads what the kernel has of it; the library adds little after that. */

@@ -111,6 +111,15 @@ Test(config, switches_and_log)
 	check_complaint("EVPROF_LOG", "loud", "error, warning, info or debug");
 }
 
+Test(config, memory_lines)
+{
+	config_read(true);
+	cr_assert_not(config.memory_lines);
+	read_with("EVPROF_MEMORY_LINES", "1");
+	cr_assert(config.memory_lines);
+	check_complaint("EVPROF_MEMORY_LINES", "yes", "0 (off) or 1 (on)");
+}
+
 Test(config, program_only)
 {
 	config_read(true);

@@ -517,6 +517,22 @@ Test(cut, stacks_of_allocations)
 	expect_bytes("--from 25", THREAD_11 "a (a.py:2);b (b.py:4) 4\n" THREAD_11 "a (a.py:2);c (c.py:3) 8\n");
 }
 
+/* Where they are, the place of the allocation before the stretch counts for those in it. */
+Test(cut, lines_with_calls)
+{
+	fixture_define(fixture, process, WIRE_DEFINE_LINES, A, 0, "\x04\x01", "\x04\x01", "", "");
+	event(WIRE_CALL, A, 0);
+	event(WIRE_AT_INSTRUCTION, wire_instruction(4), 0);
+	allocate(1);
+	allocate(2);
+	allocate(4);
+	save();
+	cr_assert_eq(cut("--from 15"), 0, "%s", ran.err);
+	tools_verb_done(&ran);
+	ran = tools_verb_run(cmd_export, "-f folded TRACE -o - --weight live", piece, NULL);
+	cr_expect_str_eq(ran.out, THREAD_11 "a (a.py:2) 6\n", "%s", ran.out);
+}
+
 /* A thread that waits all the time is in the piece; one that has ended or not begun is not. */
 Test(cut, who_is_in_it)
 {

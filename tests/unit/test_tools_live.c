@@ -463,6 +463,49 @@ Test(live, stacks_of_their_own_with_a_hidden_function)
 	expect_folded("live --exclude f", M " 190\n" M ";g (app.py:9) 120\n");
 }
 
+/* ---- lines where calls are recorded: the place is that of whichever function is innermost ---- */
+
+#define M3 P ";main (app.py:3)"
+
+Test(live, lines_with_calls)
+{
+	have_lines();
+	on(thread, WIRE_CALL, MAIN, 0);
+	made(thread, 0x100, 10); /* nothing is known yet */
+	stands_at(4);
+	made(thread, 0x200, 20);
+	on(thread, WIRE_CALL, F, 1);
+	made(thread, 0x300, 40);
+	stands_at(8);
+	made(thread, 0x400, 80);
+	on(thread, WIRE_C_CALL, LEN, 1);
+	made(thread, 0x500, 160);
+	on(thread, WIRE_C_RETURN, LEN, 1);
+	on(thread, WIRE_RETURN, F, 1);
+	made(thread, 0x600, 320);
+	on(thread, WIRE_STACK, 1, 0); /* from here on it is not known again */
+	on(thread, WIRE_FRAME, MAIN, 0);
+	made(thread, 0x700, 640);
+	expect_folded("live", M " 650\n" M2 " 20\n" M ";f (app.py:8) 40\n" M ";f (app.py:9) 80\n" M
+				";f (app.py:9);builtins.len 160\n" M3 " 320\n");
+}
+
+Test(live, lines_with_calls_of_hidden_functions)
+{
+	have_lines();
+	on(thread, WIRE_CALL, MAIN, 0);
+	on(thread, WIRE_C_CALL, LEN, 1);
+	stands_at(4);
+	made(thread, 0x100, 10);
+	on(thread, WIRE_CALL, F, 1);
+	stands_at(8);
+	made(thread, 0x200, 20); /* where F stands is not where its caller does */
+	on(thread, WIRE_RETURN, F, 1);
+	on(thread, WIRE_C_RETURN, LEN, 1);
+	made(thread, 0x300, 40);
+	expect_folded("live --exclude f --exclude len", M " 20\n" M2 " 10\n" M3 " 40\n");
+}
+
 /* Who begins in the middle finds the last whole stack. More frames stay than a hostile trace has. */
 Test(live, stacks_of_their_own_from_the_middle)
 {

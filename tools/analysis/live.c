@@ -128,8 +128,18 @@ static uint32_t find_python(struct live *live, struct call_walk *walk)
 	return number;
 }
 
+/* The line at which the function with that key stands, by the place of the allocation; 0: not known. */
+static uint32_t line_of_place(struct live *live, const struct call_walk *walk, uint32_t key)
+{
+	uint64_t *known = u64_map_make(&live->places_known, (uint64_t)walk->replay.place << 32 | key);
+
+	if (known && !*known)
+		*known = (uint64_t)trace_line(walk->process, key / 2, walk->replay.place) + 1;
+	return known ? (uint32_t)(*known - 1) : 0;
+}
+
 /* The innermost Python function's place in the shown stack, and the line at which it is; UINT32_MAX: there is none. */
-static uint32_t find_place_of_line(const struct call_walk *walk, uint32_t *line)
+static uint32_t find_place_of_line(struct live *live, const struct call_walk *walk, uint32_t *line)
 {
 	uint32_t place = walk->shown;
 
@@ -138,8 +148,11 @@ static uint32_t find_place_of_line(const struct call_walk *walk, uint32_t *line)
 		uint32_t known = place < walk->replay.depth ? walk->replay.frames[place].line : 0;
 
 		*line = *line ? *line : known; /* recorded while a C function was on top */
-		if (!(walk->frames[place].key & 1))
-			return place;
+		if (walk->frames[place].key & 1)
+			continue;
+		if (!*line && replay_placed(&walk->replay) == place)
+			*line = line_of_place(live, walk, walk->frames[place].key);
+		return place;
 	}
 	return UINT32_MAX;
 }
@@ -211,7 +224,7 @@ static uint32_t find_stack(struct live *live, struct call_walk *walk)
 	note_missing(live, walk);
 	stack_functions_note(live->functions, walk->replay.native_frame);
 	if (live->lines)
-		place = find_place_of_line(walk, &line);
+		place = find_place_of_line(live, walk, &line);
 	if (number && place != UINT32_MAX && line)
 		number = find_at_line(live, walk, place, line);
 	if (number && walk->replay.native_frame)
@@ -522,6 +535,7 @@ void live_done(struct live *live)
 {
 	stacks_done(&live->stacks);
 	blocks_done(&live->blocks);
+	u64_map_done(&live->places_known);
 	u64_map_done(&live->lines_known);
 	u64_map_done(&live->tasks_known);
 	free(live->latest);

@@ -115,12 +115,13 @@ struct live {
 	struct stacks stacks;  /* below the root, one node for each thread, whose function is the thread's number */
 	struct live_sum *sums; /* by stack number; [0] is for threads that are not shown */
 	uint32_t sum_count;
-	struct blocks blocks;	    /* their owners are stack numbers */
-	struct u64_map lines_known; /* stack number << 32 | line: the stack with its innermost function at the line */
-	struct u64_map tasks_known; /* thread << 32 | task: function number + 1 */
-	uint64_t *latest;	    /* by thread: address of its latest block, until it is freed */
-	uint64_t interval;	    /* of the sampling of allocations; 0: each is recorded */
-	uint64_t *latest_here;	    /* of the current event's thread */
+	struct blocks blocks;	     /* their owners are stack numbers */
+	struct u64_map places_known; /* instruction << 32 | key of a function: its line + 1 */
+	struct u64_map lines_known;  /* stack number << 32 | line: the stack with its innermost function at the line */
+	struct u64_map tasks_known;  /* thread << 32 | task: function number + 1 */
+	uint64_t *latest;	     /* by thread: address of its latest block, until it is freed */
+	uint64_t interval;	     /* of the sampling of allocations; 0: each is recorded */
+	uint64_t *latest_here;	     /* of the current event's thread */
 	struct live_size sizes[LIVE_SIZES]; /* of the shown threads */
 	bool any;			    /* a memory event was read */
 	uint64_t missing_stacks;	    /* allocations of the shown threads whose stack is not known */

@@ -48,6 +48,7 @@ static const char help_text[] =
     "      --events LIST       of call, c_call, exception, mem (all of these), line, cpu, malloc\n"
     "      --memory            what a memory hunt needs: --events mem,malloc, with the allocations of native code\n"
     "      --memory=sampled        the same, and only one allocation each 512 KiB, for production\n"
+    "      --memory-lines      beside calls: the line of each allocation; --memory has it\n"
     "      --memory-interval SIZE  sample allocations, one each SIZE bytes on average: 64K, 512K, 2M\n"
     "      --sample[=RATE]     sample stacks RATE times a second (default: 100), nearly free\n"
     "      --include LIST, --exclude LIST, --exclude-syspath\n"
@@ -118,6 +119,7 @@ static const struct verb_option options_known[] = {
     VERB_TAKE("events", 0, required_argument, take_setting, RUN_EVENTS),
     VERB_TAKE("memory", 0, optional_argument, take_setting, RUN_MEMORY),
     VERB_TAKE("memory-interval", 0, required_argument, take_setting, RUN_MEMORY_INTERVAL),
+    VERB_TAKE("memory-lines", 0, no_argument, take_setting, RUN_MEMORY_LINES),
     VERB_TAKE("sample", 0, optional_argument, take_setting, RUN_SAMPLE),
     VERB_TAKE("ring-size", 0, required_argument, take_setting, RUN_RING_SIZE),
     VERB_TAKE("on-full", 0, required_argument, take_setting, RUN_ON_FULL),

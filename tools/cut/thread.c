@@ -213,6 +213,8 @@ static void put_stack(struct copy *copy)
 		if (frame->line)
 			put_at(copy, copy->buffer.last, wire_head(WIRE_AT_LINE, frame->line), NULL);
 	}
+	if (replay->place)
+		put_at(copy, copy->buffer.last, wire_head(WIRE_AT_INSTRUCTION, replay->place), NULL);
 }
 
 /* --- steps --- */

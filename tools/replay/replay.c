@@ -195,7 +195,7 @@ void replay_change_stack(struct replay *replay, uint32_t head, const uint64_t *e
 	}
 	while (replay->own_depth > stay)
 		if (replay_hides(replay, replay->own_stack[--replay->own_depth]))
-			replay_note_hidden(replay, false);
+			replay_note_hidden(replay, false, true);
 		else if (replay->depth)
 			replay_pop(replay, WIRE_NONE, sink, owner);
 	for (unsigned i = 0; i < wire_extra_words(head) && replay->own_depth < REPLAY_DEPTH_MAX; i++) {
@@ -204,7 +204,7 @@ void replay_change_stack(struct replay *replay, uint32_t head, const uint64_t *e
 		if (!add_own(replay, key))
 			return;
 		if (replay_hides(replay, key))
-			replay_note_hidden(replay, true);
+			replay_note_hidden(replay, true, true);
 		else
 			replay_push_at(
 			    replay, (struct replay_place){.key = key, .instruction = wire_place_instruction(extra[i])},
@@ -234,6 +234,7 @@ void replay_begin_thread(struct replay *replay)
 	replay->base_unknown = replay->begins_inside;
 	replay->c_functions_unknown = false;
 	replay->native_frame = 0;
+	replay->place = 0;
 	replay->own_depth = 0;
 	replay->has_own_stack = false;
 }

@@ -44,7 +44,8 @@ struct replay_place {
 struct replay_frame {
 	uint32_t key;
 	uint32_t kind : 8;    /* of the event that pushed it; WIRE_FRAME: restored, or from a stack snapshot */
-	uint32_t hidden : 24; /* number of hidden functions between it and the next frame */
+	uint32_t hidden : 23; /* number of hidden functions between it and the next frame */
+	uint32_t inside : 1;  /* one of them is, or was, a Python function */
 	uint64_t start;
 	uint64_t inner;	      /* for the owner: ticks spent in callees */
 	uint64_t owner;	      /* for the owner */
@@ -74,6 +75,7 @@ struct replay {
 	uint32_t own_depth;
 	size_t own_allocated;
 	bool has_own_stack;    /* the thread has such a stack: times of frames mean nothing and count as 0 */
+	uint32_t place;	       /* WIRE_AT_INSTRUCTION where calls are recorded, see replay_placed(); 0: not known */
 	uint32_t native_frame; /* innermost native frame of the next allocation; 0: not recorded */
 	uint32_t hidden_base;  /* number of hidden functions below all frames */
 	uint64_t now;
@@ -96,8 +98,8 @@ struct replay_sink {
 	void (*push)(void *owner, struct replay *replay, struct replay_frame *frame);
 	void (*pop)(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how);
 	/*
-	 * All other events: those of the program, gaps, WIRE_AT_LINE, WIRE_AT_INSTRUCTION of the innermost frame, and
-	 * WIRE_ARGUMENT. Other bookkeeping is not reported, nor are spans and counters without their words. A result
+	 * All other events: those of the program, gaps, WIRE_AT_LINE, WIRE_ARGUMENT, and WIRE_AT_INSTRUCTION in a
+	 * stack of its own. Other bookkeeping is not reported, nor are spans and counters without their words. A result
 	 * other than 0 makes replay_run() return after the event.
 	 */
 	int (*other)(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra);
@@ -181,6 +183,7 @@ static inline void replay_push_at(struct replay *replay, struct replay_place pla
 	frame->key = place.key;
 	frame->kind = (uint8_t)kind;
 	frame->hidden = 0;
+	frame->inside = 0;
 	frame->start = replay->now;
 	frame->inner = 0;
 	frame->line = place.line;
@@ -208,17 +211,35 @@ static inline void replay_set_line(struct replay *replay, uint32_t line)
 		replay->frames[replay->depth - 1].line = line;
 }
 
-/* Sets where the innermost frame stands. False: it is a hidden one. */
+/* Sets where the innermost frame stands. False: it is a hidden one, or the place is replay->place. */
 static inline bool replay_set_instruction(struct replay *replay, uint32_t instruction)
 {
+	if (!replay->has_own_stack) {
+		replay->place = instruction;
+		return false;
+	}
 	if (!replay->depth || replay->frames[replay->depth - 1].hidden)
 		return false;
 	replay->frames[replay->depth - 1].instruction = instruction;
 	return true;
 }
 
+/*
+ * The innermost Python function, which stands at replay->place: where calls are recorded, that of the thread's last
+ * allocation counts for whichever function is innermost at the next one. UINT32_MAX: it is not known.
+ */
+static inline uint32_t replay_placed(const struct replay *replay)
+{
+	if (!replay->place)
+		return UINT32_MAX;
+	for (uint32_t i = replay->depth; i-- > 0 && !replay->frames[i].inside;)
+		if (!(replay->frames[i].key & 1))
+			return i;
+	return UINT32_MAX;
+}
+
 /* Counts a call or an end of a hidden function. */
-static inline void replay_note_hidden(struct replay *replay, bool begins)
+static inline void replay_note_hidden(struct replay *replay, bool begins, bool python)
 {
 	struct replay_frame *top;
 
@@ -231,6 +252,7 @@ static inline void replay_note_hidden(struct replay *replay, bool begins)
 		top->hidden++;
 	else if (top->hidden)
 		top->hidden--;
+	top->inside = top->hidden && (top->inside || (begins && python));
 }
 
 /* The frame is off the stack and its key no longer counts as open when the sink is called. */
@@ -254,6 +276,7 @@ static inline void replay_pop_all(struct replay *replay, const struct replay_sin
 		replay_pop(replay, WIRE_NONE, sink, owner);
 	replay->hidden_base = 0;
 	replay->own_depth = 0;
+	replay->place = 0;
 }
 
 /* After the last event of a thread. */
@@ -288,7 +311,7 @@ static inline __attribute__((always_inline)) void replay_call(struct replay *rep
 	uint32_t key = replay_key_of(replay, head);
 
 	if (replay_hides(replay, key))
-		replay_note_hidden(replay, replay_begins(kind));
+		replay_note_hidden(replay, replay_begins(kind), !(key & 1));
 	else if (replay_begins(kind))
 		replay_push(replay, key, kind, sink, owner);
 	else if (replay->depth && replay->frames[replay->depth - 1].key == key)
@@ -309,7 +332,7 @@ static inline void replay_push_frame(struct replay *replay, uint32_t head, const
 	uint32_t key = replay_key_of(replay, head);
 
 	if (replay_hides(replay, key))
-		replay_note_hidden(replay, true);
+		replay_note_hidden(replay, true, true);
 	else
 		replay_push(replay, key, WIRE_FRAME, sink, owner);
 }

@@ -89,6 +89,7 @@ static const struct {
     {"--memory", ENV_EVENTS, NULL, true}, /* taken as --events */
     {"--stopped", ENV_START, "0", false},
     {"--keep", ENV_KEEP, NULL, false},
+    {"--memory-lines", ENV_MEMORY_LINES, "1", false},
 };
 
 static bool is_good(const char *name, const char *value, const char *allowed)
@@ -127,6 +128,8 @@ bool run_settings_take(struct run_settings *settings, enum run_setting setting, 
 			return false;
 	}
 	if (setting == RUN_MEMORY) {
+		if (!set_variable(settings, RUN_MEMORY_LINES, "1")) /* counts where calls are recorded, too */
+			return false;
 		setting = RUN_EVENTS;
 		value = "mem,malloc";
 	}

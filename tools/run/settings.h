@@ -31,7 +31,8 @@ enum run_setting {
 	RUN_MEMORY_INTERVAL,
 	RUN_MEMORY,
 	RUN_STOPPED,
-	RUN_KEEP
+	RUN_KEEP,
+	RUN_MEMORY_LINES,
 };
 
 /* Sets the variable of the option; value is NULL if it has none. False after one line on stderr. */

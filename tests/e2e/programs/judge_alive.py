@@ -1,12 +1,14 @@
 """Holds what tracemalloc said in alive_by_stack.py (FILE) against the folded stacks that evprof export made of the same run (FOLDED):
-`judge_alive.py FILE FOLDED PID FRAMES`, FRAMES those that tracemalloc kept. By stack and by innermost line, exactly. Shares nothing
-with evprof; prints how many stacks it compared."""
+`judge_alive.py FILE FOLDED PID FRAMES [calls]`, FRAMES those that tracemalloc kept. By stack and by innermost line, exactly. With
+`calls` the stacks are those of recorded calls, where the innermost function alone has the line at which it stands: by line only.
+Shares nothing with evprof; prints how many stacks, or lines, it compared."""
 import json
 import os
 import re
 import sys
 
 said, folded, parent, most = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+calls = sys.argv[5:] == ["calls"]
 NAME = "alive_by_stack.py"
 
 
@@ -22,12 +24,12 @@ EXITS = LINES.index("main()") + 2
 def counts(stack):
     """Whether both must have it: made by main(), which evprof saw from its beginning on, and not by what ends the program; by a line
     that makes nothing but bytes. Other objects have free lists: from 3.8 on tracemalloc says of a block that one gives back who got it
-    last, and not who allocated it."""
+    last, and not who allocated it. Line 1 of <made> has what only recording calls allocates."""
     file, line = stack[-1] if stack else ("", 0)
     if not any(one == NAME for one, _ in stack) or any(one == NAME and at >= EXITS for one, at in stack):
         return False
     if file == "<made>":
-        return stack[-2][0] == "<made>"
+        return stack[-2][0] == "<made>" and not (calls and line == 1)
     return file == NAME and "compile(" not in LINES[line - 1] and re.search(r"bytes\(|bytearray\(", LINES[line - 1]) is not None
 
 
@@ -37,6 +39,7 @@ def main():
         for stack, size, _ in json.load(file):
             stack = tuple(place(*frame) for frame in stack)
             if counts(stack):
+                stack = stack[-1:] if calls else stack
                 oracle[stack] = oracle.get(stack, 0) + size
     with open(folded, encoding="utf-8") as file:
         for line in file:
@@ -47,6 +50,7 @@ def main():
             stack = tuple(place(*re.match(r".* \((.*):(\d+)\)$", frame).groups()) for frame in frames[2:])
             stack = tuple((file, int(line)) for file, line in stack)[-most:]
             if counts(stack):
+                stack = stack[-1:] if calls else stack
                 found[stack] = found.get(stack, 0) + int(size)
     wrong = [(stack, oracle.get(stack, 0), found.get(stack, 0)) for stack in set(oracle) | set(found)
              if oracle.get(stack, 0) != found.get(stack, 0)]
