@@ -7,7 +7,6 @@
 #ifndef EVPROF_TOOLS_ANALYSIS_CALL_TREE_H
 #define EVPROF_TOOLS_ANALYSIS_CALL_TREE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "analysis/stacks.h"

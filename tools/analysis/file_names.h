@@ -7,8 +7,6 @@
 #ifndef EVPROF_TOOLS_ANALYSIS_FILE_NAMES_H
 #define EVPROF_TOOLS_ANALYSIS_FILE_NAMES_H
 
-#include <stdint.h>
-
 #include "replay/filter.h"
 #include "trace/labels.h"
 #include "trace/reader.h"

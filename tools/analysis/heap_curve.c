@@ -3,7 +3,6 @@
  */
 #include "analysis/heap_curve.h"
 
-#include <errno.h>
 #include <stdbool.h>
 
 #include "analysis/blocks.h"

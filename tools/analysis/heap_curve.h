@@ -9,7 +9,6 @@
 #ifndef EVPROF_TOOLS_ANALYSIS_HEAP_CURVE_H
 #define EVPROF_TOOLS_ANALYSIS_HEAP_CURVE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "analysis/blocks.h"

@@ -10,7 +10,6 @@
 #ifndef EVPROF_TOOLS_ANALYSIS_MEMORY_H
 #define EVPROF_TOOLS_ANALYSIS_MEMORY_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "analysis/live.h"

@@ -4,7 +4,6 @@
 #include "analysis/stack_counts.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/memory_estimate.h"

@@ -321,14 +321,6 @@ int event_rows_fill(struct event_rows *rows, struct evprof_table *table, uint64_
 	return result < 0 ? result : 0;
 }
 
-/* CLOCK_REALTIME minus CLOCK_MONOTONIC at the start of the trace. */
-static int64_t since_1970(const struct trace *trace)
-{
-	if (trace->clock_count)
-		return (int64_t)(trace->clocks[0].realtime_ns - trace->clocks[0].monotonic_ns);
-	return (int64_t)(trace->header.created_ns - (uint64_t)trace->start_ns);
-}
-
 int event_rows_init(struct event_rows *rows, struct trace *trace, const struct options *options,
 		    const struct function_names *names)
 {
@@ -338,7 +330,7 @@ int event_rows_init(struct event_rows *rows, struct trace *trace, const struct o
 	*rows = (struct event_rows){.trace = trace, .options = options, .names = names};
 	rows->wanted = options->kinds ? options->kinds : (1u << EVENT_KINDS) - 1;
 	rows->sizes = rows->wanted & frees;
-	rows->origin_ns = options->since_start ? -trace->start_ns : since_1970(trace);
+	rows->origin_ns = options->since_start ? -trace->start_ns : trace_realtime_offset(trace);
 	rows->processes = calloc((size_t)trace->process_count + 1, sizeof(struct row_process *));
 	rows->kinds = texts_new();
 	if (!rows->processes || !rows->kinds)

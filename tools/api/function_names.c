@@ -9,44 +9,19 @@
 #include <string.h>
 
 #include "replay/replay.h"
+#include "trace/labels.h"
 
 /* Ids without a definition that have a name of their own. A damaged trace of some bytes may skip a million of them. */
 #define UNKNOWN_NAMED_MAX 65536u
 
-/* The last part of a type's name: "collections.deque" is deque, as in __qualname__. */
-static struct text last_part(struct text name)
-{
-	size_t i;
-
-	for (i = name.length; i > 0; i--)
-		if (name.at[i - 1] == '.')
-			break;
-	return (struct text){name.at + i, name.length - i};
-}
-
-struct text function_names_c_function(const struct wire_definition *definition, char room[FUNCTION_NAMES_ROOM])
-{
-	struct text class = last_part(trace_string(definition, 0));
-	struct text name = trace_string(definition, 1);
-	size_t length = class.length;
-
-	if (length + name.length + 1 > FUNCTION_NAMES_ROOM)
-		return name;
-	memcpy(room, class.at, length);
-	if (length)
-		room[length++] = '.';
-	memcpy(room + length, name.at, name.length);
-	return (struct text){room, length + name.length};
-}
-
-static const char *unknown_name(struct function_names *functions, uint32_t key, char room[FUNCTION_NAMES_ROOM])
+static const char *unknown_name(struct function_names *functions, uint32_t key, char room[LABEL_QUALNAME_BYTES])
 {
 	const char *kind = key & 1 ? "C function" : "function";
 
 	if (functions->unknown++ < UNKNOWN_NAMED_MAX)
-		snprintf(room, FUNCTION_NAMES_ROOM, "<unknown %s %u>", kind, key / 2);
+		snprintf(room, LABEL_QUALNAME_BYTES, "<unknown %s %u>", kind, key / 2);
 	else
-		snprintf(room, FUNCTION_NAMES_ROOM, "<unknown %s>", kind);
+		snprintf(room, LABEL_QUALNAME_BYTES, "<unknown %s>", kind);
 	return room;
 }
 
@@ -54,7 +29,7 @@ static int make_one(struct function_names *functions, const struct trace_process
 		    struct function_name *made)
 {
 	const struct wire_definition *definition = trace_name(key & 1 ? &process->functions : &process->codes, key / 2);
-	char room[FUNCTION_NAMES_ROOM];
+	char room[LABEL_QUALNAME_BYTES];
 	struct text name, mod;
 
 	if (!definition && functions->shared[key & 1].name) {
@@ -66,7 +41,7 @@ static int make_one(struct function_names *functions, const struct trace_process
 		name = text_of(unknown_name(functions, key, room));
 		mod = text_of(key & 1 ? "" : "?");
 	} else if (key & 1) {
-		name = function_names_c_function(definition, room);
+		name = label_qualname(definition, room);
 		mod = trace_string(definition, 3);
 	} else {
 		name = trace_string(definition, 1);

@@ -34,8 +34,4 @@ struct function_names {
 int function_names_make(struct function_names *functions, const struct trace *trace);
 void function_names_done(struct function_names *functions);
 
-/* The __qualname__ of a C function. Returns a text of at most `bytes` bytes in room. */
-#define FUNCTION_NAMES_ROOM (2 * WIRE_STRING_MAX_BYTES + 64)
-struct text function_names_c_function(const struct wire_definition *definition, char room[FUNCTION_NAMES_ROOM]);
-
 #endif

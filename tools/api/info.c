@@ -51,16 +51,15 @@ static json_t *process_of(const struct trace *trace, const struct trace_process 
 static int write_info(const struct trace *trace, struct output *output)
 {
 	json_t *processes = json_array(), *info;
-	int64_t offset = trace->clock_count ? (int64_t)(trace->clocks[0].realtime_ns - trace->clocks[0].monotonic_ns)
-					    : (int64_t)(trace->header.created_ns - (uint64_t)trace->start_ns);
 	char *text;
 
 	for (uint32_t i = 0; i < trace->process_count; i++)
 		if (trace->processes[i])
 			json_array_append_new(processes, process_of(trace, trace->processes[i]));
 	info = json_pack("{s:I, s:I, s:I, s:b, s:I, s:o}", "start_ns", (json_int_t)trace->start_ns, "end_ns",
-			 (json_int_t)trace->end_ns, "realtime_offset_ns", (json_int_t)offset, "complete",
-			 !trace->damage.bad_end, "bytes", (json_int_t)trace->size_bytes, "processes", processes);
+			 (json_int_t)trace->end_ns, "realtime_offset_ns", (json_int_t)trace_realtime_offset(trace),
+			 "complete", !trace->damage.bad_end, "bytes", (json_int_t)trace->size_bytes, "processes",
+			 processes);
 	text = info ? json_dumps(info, JSON_COMPACT) : NULL;
 	json_decref(info);
 	if (!text)

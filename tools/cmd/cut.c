@@ -2,7 +2,6 @@
  * cut.c - evprof cut: a stretch of a trace as a trace of its own. cut/request.c finds it, cut/cut.c writes it.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,28 +59,6 @@ static const struct verb_option options_known[] = {
 
 static const struct verb_usage usage = {"cut", options_known, {help_text}};
 
-/* Returns 0, or -errno after a line on stderr. */
-static int write_one(const struct request *request, struct trace *trace, const struct cut_found *found,
-		     struct progress *progress, const char *path)
-{
-	struct output output;
-	int error = output_open(&output, path), fd;
-
-	if (!error) {
-		if (request->in_place)
-			output_let_read_like(&output, path);
-		fd = fcntl(output.fd, F_DUPFD_CLOEXEC, 0);
-		error = fd < 0 ? -errno : cut_write(trace, &found->stretch, &request->filter, progress, fd);
-		if (error)
-			output_abandon(&output);
-		else
-			error = output_close(&output);
-	}
-	if (error)
-		output_message("evprof cut: cannot write %s: %s", path, strerror(-error));
-	return error;
-}
-
 static int write_all(const struct request *request, struct trace *trace, const struct cut_list *list)
 {
 	struct progress progress;
@@ -91,7 +68,9 @@ static int write_all(const struct request *request, struct trace *trace, const s
 	for (size_t i = 0; i < list->count && !error; i++) {
 		char *path = cut_path(request->to, i);
 
-		error = path ? write_one(request, trace, &list->at[i], &progress, path) : -ENOMEM;
+		error = path ? cut_write_file(trace, &list->at[i].stretch, &request->filter, &progress, "cut", path,
+					      request->in_place)
+			     : -ENOMEM;
 		free(path);
 	}
 	progress_end(&progress);

@@ -1,7 +1,6 @@
 /*
  * export.c - evprof export: the options, the table of formats, and the output file, which appears when it is complete.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  *
  * analysis/memory.h counts, report/memory.h writes. This file has the options.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

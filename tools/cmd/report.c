@@ -5,7 +5,6 @@
  *   report/rows.h       names, sorts and restricts the rows
  *   report/print.h      prints the rest
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
  * cut does it, so the programs and their collector go on.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -17,7 +16,6 @@
 #include "cmd/verbs.h"
 #include "control/collectors.h"
 #include "cut/cut.h"
-#include "evprof/control.h"
 #include "util/cli.h"
 #include "util/output.h"
 
@@ -80,29 +78,6 @@ static char *path_for(const struct snapshot *snapshot, const char *program, int6
 	return made;
 }
 
-/* Returns 0, or -errno after a line on stderr. */
-static int write_to(struct trace *trace, const struct cut_stretch *stretch, const struct filter *filter,
-		    const char *path)
-{
-	struct progress progress;
-	struct output output;
-	int error = output_open(&output, path), fd;
-
-	progress_begin(&progress, "copying", 0);
-	if (!error) {
-		fd = fcntl(output.fd, F_DUPFD_CLOEXEC, 0);
-		error = fd < 0 ? -errno : cut_write(trace, stretch, filter, &progress, fd);
-		if (error)
-			output_abandon(&output);
-		else
-			error = output_close(&output);
-	}
-	progress_end(&progress);
-	if (error)
-		output_message("evprof snapshot: cannot write %s: %s", path, strerror(-error));
-	return error;
-}
-
 /* Only this process, if the target is a pid. */
 static bool filter_target(const struct snapshot *snapshot, const json_t *described, struct filter *filter)
 {
@@ -121,6 +96,7 @@ static int copy_trace(struct snapshot *snapshot, const json_t *described, struct
 	int64_t since_ns = json_integer_value(json_object_get(described, "since_ns"));
 	int64_t until_ns = json_integer_value(json_object_get(described, "until_ns"));
 	struct cut_stretch stretch = {.from = {.ns = since_ns ? since_ns : INT64_MIN}, .to = {.ns = until_ns}};
+	struct progress progress;
 	struct filter filter;
 	int error;
 
@@ -128,8 +104,10 @@ static int copy_trace(struct snapshot *snapshot, const json_t *described, struct
 		stretch.from.ns = until_ns - snapshot->last_ns;
 	error = filter_target(snapshot, described, &filter) ? 0 : -EINVAL;
 
+	progress_begin(&progress, "copying", 0);
 	if (!error)
-		error = write_to(trace, &stretch, &filter, path);
+		error = cut_write_file(trace, &stretch, &filter, &progress, "snapshot", path, false);
+	progress_end(&progress);
 	filter_done(&filter);
 	return error;
 }

@@ -1,9 +1,7 @@
 /*
  * stack.c - evprof stack: the Python stacks of all threads of running processes, now, recorded or not.
  */
-#include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

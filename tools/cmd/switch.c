@@ -4,7 +4,6 @@
  * The collector passes the request on, and the process follows it at its next instruction of Python. So the verb asks
  * until all have followed, within a bound.
  */
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>

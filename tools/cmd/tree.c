@@ -1,7 +1,6 @@
 /*
  * tree.c - evprof tree: the call tree of a trace as text. analysis/call_tree.h counts, report/tree.h prints.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,13 @@
 #include "cut/cut.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
 
 #include "cut/file.h"
 #include "cut/thread.h"
 #include "replay/initial_stack.h"
+#include "util/output.h"
 
 struct cutting {
 	struct trace *trace;
@@ -72,5 +75,26 @@ int cut_write(struct trace *trace, const struct cut_stretch *stretch, const stru
 		file_end(&cutting.file);
 	error = error ? error : cutting.file.error;
 	file_done(&cutting.file);
+	return error;
+}
+
+int cut_write_file(struct trace *trace, const struct cut_stretch *stretch, const struct filter *filter,
+		   struct progress *progress, const char *verb, const char *path, bool in_place)
+{
+	struct output output;
+	int error = output_open(&output, path), fd;
+
+	if (!error) {
+		if (in_place)
+			output_let_read_like(&output, path);
+		fd = fcntl(output.fd, F_DUPFD_CLOEXEC, 0);
+		error = fd < 0 ? -errno : cut_write(trace, stretch, filter, progress, fd);
+		if (error)
+			output_abandon(&output);
+		else
+			error = output_close(&output);
+	}
+	if (error)
+		output_message("evprof %s: cannot write %s: %s", verb, path, strerror(-error));
 	return error;
 }

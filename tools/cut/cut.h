@@ -31,6 +31,13 @@
 int cut_write(struct trace *trace, const struct cut_stretch *stretch, const struct filter *filter,
 	      struct progress *progress, int fd);
 
+/*
+ * The same to a file, which appears when it is complete. in_place: it takes the place of the trace, whose readers may
+ * read it. Returns 0, or -errno after a line on stderr.
+ */
+int cut_write_file(struct trace *trace, const struct cut_stretch *stretch, const struct filter *filter,
+		   struct progress *progress, const char *verb, const char *path, bool in_place);
+
 /* Stretches that were found, in the order of their beginnings. */
 struct cut_list {
 	struct cut_found {

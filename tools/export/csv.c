@@ -52,7 +52,6 @@
 
 struct csv_process {
 	struct blocks blocks; /* alive */
-	int64_t freed;	      /* minus the size of what the current event freed */
 	struct u64_map spans; /* that are open (named_events.h) */
 	uint32_t keys;
 	struct csv_function functions[]; /* by key */
@@ -246,44 +245,35 @@ static inline int put_row(struct csv *csv, const struct csv_event *event, uint64
 
 /* --- memory --- */
 
-static void note_freed(void *user, const struct heap_block *gone, int more, bool freed)
-{
-	struct csv_process *process = user;
-
-	(void)more;
-	if (freed)
-		process->freed = -(int64_t)gone->bytes;
-}
-
-/* Follows the block of a memory event. Sets the process's freed. */
+/* Follows the block of a memory event. Sets *freed to minus the size of what it frees. */
 static int follow_block(const struct csv *csv, const struct csv_event *event, const uint64_t *extra,
-			struct csv_process *process)
+			struct csv_process *process, int64_t *freed)
 {
-	struct heap_block made;
-	int error;
+	uint64_t bytes = 0;
+	int error = 0;
 
-	process->freed = 0;
-	if (csv->export->no_freed_sizes)
-		return 0;
-	error = blocks_pass(&process->blocks, event->thread, event->head, extra, &made);
-	return error || !made.address ? error : blocks_add(&process->blocks, &made);
+	if (!csv->export->no_freed_sizes)
+		error = blocks_follow(&process->blocks, event->thread, event->head, extra, &bytes);
+	*freed = -(int64_t)bytes;
+	return error;
 }
 
 static int put_memory(struct csv *csv, const struct csv_event *event, const uint64_t *extra)
 {
 	const struct trace_thread *thread = csv->trace->threads[event->thread];
 	struct csv_process *process = csv->processes[trace_process_of(csv->trace, thread)->number];
-	int error = follow_block(csv, event, extra, process);
 	unsigned kind = wire_head_kind(event->head);
 	uint64_t address;
+	int64_t freed;
+	int error = follow_block(csv, event, extra, process, &freed);
 
 	if (error || !wire_is_memory(kind))
 		return error;
 	address = wire_memory_address(extra[0]);
 	if (kind == WIRE_FREE)
-		return put_row(csv, event, address, process->freed, kind);
+		return put_row(csv, event, address, freed, kind);
 	if (kind == WIRE_REALLOC)
-		error = put_row(csv, event, wire_memory_address(extra[1]), process->freed, CSV_REALLOC_FREE);
+		error = put_row(csv, event, wire_memory_address(extra[1]), freed, CSV_REALLOC_FREE);
 	return error ? error : put_row(csv, event, address, (int64_t)wire_memory_size(event->head, extra[0]), kind);
 }
 
@@ -391,8 +381,6 @@ static int csv_begin(void *owner, const struct trace_process *process, uint32_t 
 	if (!own)
 		return -ENOMEM;
 	own->keys = keys;
-	own->blocks.gone = note_freed;
-	own->blocks.user = own;
 	return 0;
 }
 
@@ -412,20 +400,13 @@ static void csv_end(void *owner, const struct trace_process *process, void *user
 	free(own);
 }
 
-/* CLOCK_REALTIME minus CLOCK_MONOTONIC at the start of the trace. */
-static int64_t since_1970(const struct trace *trace)
-{
-	return (int64_t)(trace->clock_count ? export_realtime_offset(trace)
-					    : trace->header.created_ns - (uint64_t)trace->start_ns);
-}
-
 int export_csv(const struct export *export, struct output *output, struct progress *progress)
 {
 	static const struct event_stream_user user = {csv_begin, csv_end, csv_event};
 	struct csv csv = {.trace = export->trace, .output = output, .export = export};
 	int error = -ENOMEM, written = 0;
 
-	csv.origin_ns = export->since_start ? -export->trace->start_ns : since_1970(export->trace);
+	csv.origin_ns = export->since_start ? -export->trace->start_ns : trace_realtime_offset(export->trace);
 	csv.tails = calloc(TAILS, sizeof(*csv.tails));
 	csv.processes = calloc((size_t) export->trace->process_count + 1, sizeof(struct csv_process *));
 	if (csv.tails && csv.processes) {

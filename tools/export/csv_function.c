@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "replay/event_stream.h"
+#include "trace/labels.h"
 #include "util/cli.h"
 
 /* --- options --- */
@@ -141,34 +142,12 @@ static int put_file(const struct export *export, struct output *output, struct t
 	return 0;
 }
 
-/* The last part of a type's name: "collections.deque" is deque, as in __qualname__. */
-static struct text last_part(struct text name)
+static void put_c_function(struct output *output, const struct wire_definition *definition)
 {
-	size_t i;
+	char room[LABEL_QUALNAME_BYTES];
 
-	for (i = name.length; i > 0; i--)
-		if (name.at[i - 1] == '.')
-			break;
-	return (struct text){name.at + i, name.length - i};
-}
-
-static int put_c_function(struct output *output, const struct wire_definition *definition)
-{
-	struct text class = last_part(trace_string(definition, 0));
-	struct text name = trace_string(definition, 1);
-	char *qualified = malloc(class.length + name.length + 1);
-	size_t length = class.length;
-
-	if (!qualified)
-		return -ENOMEM;
-	memcpy(qualified, class.at, length);
-	if (length)
-		qualified[length++] = '.';
-	memcpy(qualified + length, name.at, name.length);
-	put_field(output, (struct text){qualified, length + name.length});
+	put_field(output, label_qualname(definition, room));
 	put_field(output, trace_string(definition, 3));
-	free(qualified);
-	return 0;
 }
 
 static int put_function(const struct export *export, struct output *output, const struct wire_definition *definition,
@@ -182,7 +161,7 @@ static int put_function(const struct export *export, struct output *output, cons
 		put_field(output, text_of(unknown));
 		put_field(output, text_of(key & 1 ? "" : "?"));
 	} else if (key & 1) {
-		error = put_c_function(output, definition);
+		put_c_function(output, definition);
 	} else {
 		put_field(output, trace_string(definition, 1));
 		error = put_file(export, output, trace_string(definition, 0));

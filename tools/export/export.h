@@ -70,8 +70,6 @@ const char *export_program(const struct trace_process *process);
 const char *export_argument(const struct trace_process *process, size_t i);
 /* Writes " (sampled ...)" if the rate is not 0. */
 void export_put_sampling(struct output *output, int64_t rate);
-/* What is added to CLOCK_MONOTONIC for CLOCK_REALTIME; 0 if the trace has no reading of the clocks. */
-uint64_t export_realtime_offset(const struct trace *trace);
 
 /* Names of the events that are shown as instants, and of their argument; NULL: none. */
 struct export_instant {

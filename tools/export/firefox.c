@@ -54,6 +54,7 @@ struct firefox {
 	struct u64_map pids; /* pids in use: pid | 1 << 63 */
 	const char *program;
 	bool sampled;
+	struct output text;	    /* of the marker that is being made */
 	struct spans spans;	    /* of the process; their texts are their arguments */
 	struct arguments arguments; /* of the thread's next span or mark */
 	/* Of the current thread. */
@@ -145,10 +146,10 @@ static void put_line(struct firefox *firefox, struct call_walk *walk, uint32_t l
 /* --- markers --- */
 
 /* Writes a marker. since_ns is its start; below 0: it is an instant. */
-static void put_marker_since(struct firefox *firefox, struct call_walk *walk, const char *kind, struct text text,
+static void put_marker_since(struct firefox *firefox, struct call_walk *walk, struct text kind, struct text text,
 			     int64_t since_ns)
 {
-	uint32_t name = firefox_string_number(&firefox->tables, text_of(kind));
+	uint32_t name = firefox->text.error ? UINT32_MAX : firefox_string_number(&firefox->tables, kind);
 	struct spool *spools = firefox->spools;
 	bool lasts = since_ns >= 0;
 	struct output *data;
@@ -176,7 +177,19 @@ static void put_marker_since(struct firefox *firefox, struct call_walk *walk, co
 
 static void put_marker(struct firefox *firefox, struct call_walk *walk, const char *kind, struct text text)
 {
-	put_marker_since(firefox, walk, kind, text, -1);
+	put_marker_since(firefox, walk, text_of(kind), text, -1);
+}
+
+/* The text of the marker that is being made: up to three pieces. It is valid until the next one is made. */
+static struct text make_text(struct firefox *firefox, struct text first, const char *between, struct text last)
+{
+	struct output *text = &firefox->text;
+
+	text->used = 0;
+	output_put(text, first.at, first.length);
+	output_string(text, between);
+	output_put(text, last.at, last.length);
+	return (struct text){text->buffer, text->used};
 }
 
 static void exception_marker(struct firefox *firefox, struct call_walk *walk, uint32_t id)
@@ -184,16 +197,8 @@ static void exception_marker(struct firefox *firefox, struct call_walk *walk, ui
 	const struct wire_definition *type = trace_name(&walk->process->types, id);
 	struct text module = type ? trace_string(type, 3) : text_of("");
 	struct text name = type ? trace_string(type, trace_string(type, 2).length ? 2 : 1) : text_of("?");
-	char *whole;
-	int length = asprintf(&whole, "%.*s%s%.*s", (int)module.length, module.at ? module.at : "",
-			      module.length ? "." : "", (int)name.length, name.at);
 
-	if (length < 0) {
-		walk_fail(walk, -ENOMEM);
-		return;
-	}
-	put_marker(firefox, walk, "exception", (struct text){whole, (size_t)length});
-	free(whole);
+	put_marker(firefox, walk, "exception", make_text(firefox, module, module.length ? "." : "", name));
 }
 
 static void task_marker(struct firefox *firefox, struct call_walk *walk, const struct walk_frame *frame)
@@ -201,7 +206,7 @@ static void task_marker(struct firefox *firefox, struct call_walk *walk, const s
 	char *name = walk_task_name(walk, frame);
 
 	if (name)
-		put_marker_since(firefox, walk, name, text_of(""), frame->start_ns);
+		put_marker_since(firefox, walk, text_of(name), text_of(""), frame->start_ns);
 	else
 		walk_fail(walk, -ENOMEM);
 	free(name);
@@ -211,16 +216,10 @@ static void task_marker(struct firefox *firefox, struct call_walk *walk, const s
 static void span_marker(struct firefox *firefox, struct call_walk *walk, uint64_t number)
 {
 	struct span span = spans_end(&firefox->spans, walk, number);
-	struct text text = span_name(walk->process, span.name);
-	char *name;
-	int length = span.number ? asprintf(&name, "span %.*s", (int)text.length, text.at) : 0;
+	struct text kind = make_text(firefox, text_of("span"), " ", span_name(walk->process, span.name));
 
-	if (length < 0)
-		walk_fail(walk, -ENOMEM);
-	if (length > 0) {
-		put_marker_since(firefox, walk, name, text_of(span.text ? span.text : ""), span.start_ns);
-		free(name);
-	}
+	if (span.number)
+		put_marker_since(firefox, walk, kind, text_of(span.text ? span.text : ""), span.start_ns);
 	free(span.text);
 }
 
@@ -253,40 +252,25 @@ static void begin_span(struct firefox *firefox, struct call_walk *walk, const ui
 	walk->now_ns = now_ns;
 }
 
-/* "mark: name", and its arguments. */
+/* The name of the mark, and its arguments. */
 static void mark_marker(struct firefox *firefox, struct call_walk *walk, uint32_t id)
 {
 	const struct wire_definition *mark = trace_name(&walk->process->marks, id);
 	struct text name = mark ? trace_string(mark, 1) : text_of("?");
-	char *arguments = take_arguments(firefox, walk), *whole;
-	int length;
+	char *arguments = take_arguments(firefox, walk);
 
-	if (!arguments) {
-		put_marker(firefox, walk, "mark", name);
-		return;
-	}
-	length = asprintf(&whole, "%.*s: %s", (int)name.length, name.at, arguments);
+	put_marker(firefox, walk, "mark",
+		   make_text(firefox, name, arguments ? ": " : "", text_of(arguments ? arguments : "")));
 	free(arguments);
-	if (length < 0) {
-		walk_fail(walk, -ENOMEM);
-		return;
-	}
-	put_marker(firefox, walk, "mark", (struct text){whole, (size_t)length});
-	free(whole);
 }
 
 static void counter_marker(struct firefox *firefox, struct call_walk *walk, const uint64_t *extra)
 {
-	struct text text = span_name(walk->process, *extra);
-	char *name, value[32];
+	struct text kind = make_text(firefox, text_of("counter"), " ", span_name(walk->process, *extra));
+	char value[32];
 
-	if (asprintf(&name, "counter %.*s", (int)text.length, text.at) < 0) {
-		walk_fail(walk, -ENOMEM);
-		return;
-	}
 	snprintf(value, sizeof(value), "%.17g", wire_double(extra[1]));
-	put_marker(firefox, walk, name, text_of(value));
-	free(name);
+	put_marker_since(firefox, walk, kind, text_of(value), -1);
 }
 
 static void firefox_pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
@@ -496,7 +480,7 @@ static int firefox_process(void *owner, struct call_walk *walk)
 
 static void put_meta(struct firefox *firefox, const struct trace *trace)
 {
-	uint64_t start_ns = trace->clock_count ? export_realtime_offset(trace) + (uint64_t)trace->start_ns : 0;
+	uint64_t start_ns = trace->clock_count ? (uint64_t)(trace_realtime_offset(trace) + trace->start_ns) : 0;
 
 	output_string(firefox->output, "{\"meta\":{\"preprocessedProfileVersion\":57,\"version\":30,\"product\":\"");
 	output_json(firefox->output, text_of(trace->path));
@@ -526,7 +510,7 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 						    .other = firefox_other};
 	struct firefox firefox = {
 	    .output = output, .spans.in_turn = true, .tables = {.output = output, .stacks = &firefox.stacks}};
-	int error = 0;
+	int error = output_open_memory(&firefox.text);
 
 	for (size_t i = 0; !error && i < SPOOLS; i++)
 		error = spool_open(&firefox.spools[i], output);
@@ -537,6 +521,7 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 		batches_end(&firefox.samples);
 		firefox_put_strings(&firefox.tables);
 	}
+	output_abandon(&firefox.text);
 	for (size_t i = 0; i < SPOOLS; i++)
 		spool_close(&firefox.spools[i]);
 	stacks_done(&firefox.stacks);

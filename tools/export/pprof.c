@@ -136,7 +136,7 @@ static void put_message(struct pprof *pprof, uint32_t field, const uint64_t *num
 static void put_times(struct pprof *pprof, const struct trace *trace)
 {
 	if (trace->clock_count)
-		put_number(pprof, PROFILE_TIME_NANOS, export_realtime_offset(trace) + (uint64_t)trace->start_ns);
+		put_number(pprof, PROFILE_TIME_NANOS, (uint64_t)(trace_realtime_offset(trace) + trace->start_ns));
 	put_number(pprof, PROFILE_DURATION_NANOS, (uint64_t)(trace->end_ns - trace->start_ns));
 	put_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE,
 		   pprof->timed	   ? STRING_TIME

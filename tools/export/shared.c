@@ -23,11 +23,6 @@ void export_put_sampling(struct output *output, int64_t rate)
 		output_format(output, " (%s)", trace_sampling_text(rate, text));
 }
 
-uint64_t export_realtime_offset(const struct trace *trace)
-{
-	return trace->clock_count ? trace->clocks[0].realtime_ns - trace->clocks[0].monotonic_ns : 0;
-}
-
 const struct export_instant export_instants[WIRE_KINDS] = {
     [WIRE_EXCEPTION] = {"exception", NULL}, [WIRE_GAP] = {"lost", "events"},
     [WIRE_MARK] = {"mark", NULL},	    [WIRE_FORK] = {"fork", "child"},

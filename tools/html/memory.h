@@ -9,7 +9,6 @@
 #ifndef EVPROF_TOOLS_HTML_MEMORY_H
 #define EVPROF_TOOLS_HTML_MEMORY_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "analysis/live.h"

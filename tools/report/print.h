@@ -63,6 +63,10 @@ struct report_format {
 
 extern const struct report_format report_text, report_terminal, report_json, report_csv;
 
+/* "12/3": all calls and primitive calls, if they differ (text_table.c). Returns the length. */
+#define REPORT_CALLS_BYTES 48
+int report_format_calls(char text[REPORT_CALLS_BYTES], const struct profile_times *times);
+
 /* Parts that the tables for people have in common (text_table.c): what the times are, "" for wall-clock time; */
 const char *report_spent(enum cpu_clock clock);
 /* the process or thread of a table, and an empty line, if it has one; */

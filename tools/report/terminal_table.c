@@ -19,7 +19,6 @@
 /* --- columns --- */
 
 #define NUMBER_COLUMNS 9 /* with one column in front */
-#define CALLS_BYTES 48
 
 struct column {
 	const char *title;
@@ -92,20 +91,13 @@ static bool has_column(const struct layout *layout, const struct column *column)
 	       (column->calls || !layout->edges);
 }
 
-static int format_calls(char text[CALLS_BYTES], const struct profile_times *times)
-{
-	if (times->recursive)
-		return snprintf(text, CALLS_BYTES, "%" PRIu64 "/%" PRIu64, times->calls, report_primitive_calls(times));
-	return snprintf(text, CALLS_BYTES, "%" PRIu64, times->calls);
-}
-
 /* Widens the columns for one more row. place_width: of the widest so far. */
 static void widen(struct layout *layout, const struct report_row *row, const struct profile_times *times,
 		  unsigned *place_width)
 {
-	char calls[CALLS_BYTES];
+	char calls[REPORT_CALLS_BYTES];
 
-	layout->calls = MAX(layout->calls, (unsigned)format_calls(calls, times));
+	layout->calls = MAX(layout->calls, (unsigned)report_format_calls(calls, times));
 	readable_set_label(&layout->readable, row->label);
 	layout->name_columns = MAX(layout->name_columns, layout->readable.name_width);
 	*place_width = MAX(*place_width, layout->readable.place_width);
@@ -140,9 +132,9 @@ static void put_line(struct layout *layout, const struct report_row *row, const 
 {
 	const struct terminal *terminal = &layout->style->terminal;
 	struct output *output = layout->output;
-	char text[CALLS_BYTES];
+	char text[REPORT_CALLS_BYTES];
 
-	format_calls(text, times);
+	report_format_calls(text, times);
 	output_format(output, "%*s%*s", (int)layout->indent, "", (int)layout->calls, text);
 	for (size_t i = 0; i < COLUMNS; i++) {
 		if (!has_column(layout, &columns_known[i]))

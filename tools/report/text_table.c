@@ -6,26 +6,17 @@
 
 #include "report/print.h"
 
-/* "12/3": all calls and primitive calls, if they differ. */
-#define CALLS_BYTES 48
-
-static void format_calls(char text[CALLS_BYTES], const struct profile_times *times)
+int report_format_calls(char text[REPORT_CALLS_BYTES], const struct profile_times *times)
 {
 	if (times->recursive)
-		snprintf(text, CALLS_BYTES, "%" PRIu64 "/%" PRIu64, times->calls, report_primitive_calls(times));
-	else
-		snprintf(text, CALLS_BYTES, "%" PRIu64, times->calls);
+		return snprintf(text, REPORT_CALLS_BYTES, "%" PRIu64 "/%" PRIu64, times->calls,
+				report_primitive_calls(times));
+	return snprintf(text, REPORT_CALLS_BYTES, "%" PRIu64, times->calls);
 }
 
 static void print_name(struct output *output, const struct report_row *row)
 {
 	output_put(output, row->name.at, row->name.length);
-}
-
-static void print_spaces(struct output *output, uint32_t count)
-{
-	while (count--)
-		output_char(output, ' ');
 }
 
 /* --- the table --- */
@@ -34,19 +25,19 @@ static void print_times(struct output *output, const struct profile_times *times
 {
 	uint64_t primitive = report_primitive_calls(times);
 	double own = report_seconds(times->own_ns), total = report_seconds(times->total_ns);
-	char calls[CALLS_BYTES];
+	char calls[REPORT_CALLS_BYTES];
 
-	format_calls(calls, times);
+	report_format_calls(calls, times);
 	output_format(output, "%9s %8.3f ", calls, own);
 	if (times->calls)
 		output_format(output, "%8.3f", own / (double)times->calls);
 	else
-		print_spaces(output, 8);
+		terminal_put_spaces(output, 8);
 	output_format(output, " %8.3f ", total);
 	if (primitive)
 		output_format(output, "%8.3f ", total / (double)primitive);
 	else
-		print_spaces(output, 9);
+		terminal_put_spaces(output, 9);
 }
 
 const char *report_spent(enum cpu_clock clock)
@@ -121,9 +112,9 @@ static uint32_t widest_row(const struct report_rows *rows)
 static void print_call(struct output *output, const struct report_row *other, const struct profile_times *times,
 		       int calls_width)
 {
-	char calls[CALLS_BYTES];
+	char calls[REPORT_CALLS_BYTES];
 
-	format_calls(calls, times);
+	report_format_calls(calls, times);
 	output_format(output, "%*s %8.3f %8.3f  ", calls_width, calls, report_seconds(times->own_ns),
 		      report_seconds(times->total_ns));
 	print_name(output, other);
@@ -138,11 +129,11 @@ static void print_calls_of(struct output *output, const struct report_rows *rows
 	const struct report_row *row = &rows->rows[number];
 
 	print_name(output, row);
-	print_spaces(output, width - row->width);
+	terminal_put_spaces(output, width - row->width);
 	output_string(output, callers ? "<- " : "-> ");
 	for (size_t i = 0; i < calls.count; i++) {
 		if (i)
-			print_spaces(output, width + 1);
+			terminal_put_spaces(output, width + 1);
 		print_call(output, &rows->rows[calls.at[i].other], &calls.at[i].times, i ? 9 : 7);
 	}
 	if (!calls.count)
@@ -159,10 +150,10 @@ static void print_calls(struct output *output, const struct report_style *style,
 		return;
 	print_order(output, style, table);
 	output_string(output, "Function ");
-	print_spaces(output, width > 9 ? width - 9 : 0);
+	terminal_put_spaces(output, width > 9 ? width - 9 : 0);
 	output_string(output, callers ? "was called by...\n" : "called...\n");
 	if (rows->call_count) {
-		print_spaces(output, width);
+		terminal_put_spaces(output, width);
 		output_string(output, "    ncalls  tottime  cumtime\n");
 	}
 	for (uint32_t i = 0; i < rows->shown_count; i++)

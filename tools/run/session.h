@@ -6,7 +6,6 @@
 #define EVPROF_TOOLS_RUN_SESSION_H
 
 #include <jansson.h>
-#include <stdbool.h>
 
 #include "evprof/control.h"
 

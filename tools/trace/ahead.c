@@ -11,7 +11,6 @@
  */
 #include "trace/stream.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -4,7 +4,6 @@
 #ifndef EVPROF_TOOLS_TRACE_ARGUMENTS_H
 #define EVPROF_TOOLS_TRACE_ARGUMENTS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "evprof/wire.h"

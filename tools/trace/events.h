@@ -4,10 +4,6 @@
 #ifndef EVPROF_TOOLS_TRACE_EVENTS_H
 #define EVPROF_TOOLS_TRACE_EVENTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "trace/chunk.h"
 
 /*

@@ -41,6 +41,32 @@ char *label_c_function(const struct wire_definition *definition)
 	return text;
 }
 
+/* The last part of a type's name: "collections.deque" is deque, as in __qualname__. */
+static struct text last_part(struct text name)
+{
+	size_t i;
+
+	for (i = name.length; i > 0; i--)
+		if (name.at[i - 1] == '.')
+			break;
+	return (struct text){name.at + i, name.length - i};
+}
+
+struct text label_qualname(const struct wire_definition *definition, char room[LABEL_QUALNAME_BYTES])
+{
+	struct text class = last_part(trace_string(definition, 0));
+	struct text name = trace_string(definition, 1);
+	size_t length = class.length;
+
+	if (length + name.length + 1 > LABEL_QUALNAME_BYTES)
+		return name;
+	memcpy(room, class.at, length);
+	if (length)
+		room[length++] = '.';
+	memcpy(room + length, name.at, name.length);
+	return (struct text){room, length + name.length};
+}
+
 char *label_display(const struct wire_definition *definition, bool c_function, uint32_t id)
 {
 	struct text owner = {0}, name;

@@ -49,6 +49,10 @@ uint32_t labels_find(struct labels *labels, const struct trace_process *process,
 uint32_t labels_add(struct labels *labels, const struct label *label);
 void labels_done(struct labels *labels);
 
+/* The __qualname__ of a C function, of a definition's texts or in room. */
+#define LABEL_QUALNAME_BYTES (2 * WIRE_STRING_MAX_BYTES + 64)
+struct text label_qualname(const struct wire_definition *definition, char room[LABEL_QUALNAME_BYTES]);
+
 /*
  * The module of a function as a label. For Python: its file, with line 0 and no name. For C functions: the class or
  * else the module as the name, as in "<builtins>", with the file "~". The texts are those of the definition, except the

@@ -139,7 +139,7 @@ bool source_is_newer(const struct trace *trace, int fd)
 
 	if (!trace->clock_count || fstat(fd, &status) < 0)
 		return false;
-	ended_ns = (int64_t)(trace->clocks[0].realtime_ns - trace->clocks[0].monotonic_ns) + trace->end_ns;
+	ended_ns = trace_realtime_offset(trace) + trace->end_ns;
 	written_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
 	return written_ns > ended_ns;
 }

@@ -285,6 +285,14 @@ static inline int64_t trace_near_ns(struct trace_near *near, const struct trace_
 	       (int64_t)((uint64_t)(exact >> 64) << 1 << (63 - near->shift) | (uint64_t)exact >> near->shift);
 }
 
+/* CLOCK_REALTIME minus CLOCK_MONOTONIC at the start of the trace. */
+static inline int64_t trace_realtime_offset(const struct trace *trace)
+{
+	if (trace->clock_count)
+		return (int64_t)(trace->clocks[0].realtime_ns - trace->clocks[0].monotonic_ns);
+	return (int64_t)(trace->header.created_ns - (uint64_t)trace->start_ns);
+}
+
 /* The length of a span of ticks in ns. */
 static inline uint64_t trace_span_ns(const struct trace_process *process, uint64_t ticks)
 {
