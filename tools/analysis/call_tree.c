@@ -76,13 +76,9 @@ static int by_time(const void *left, const void *right, void *owner)
 {
 	const struct call_tree *tree = owner;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	uint32_t above_a = tree->stacks.at[a].parent, above_b = tree->stacks.at[b].parent;
 
-	if (above_a != above_b)
-		return compare_u64(above_a, above_b);
-	if (tree->total_ns[a] != tree->total_ns[b])
-		return compare_u64(tree->total_ns[b], tree->total_ns[a]);
-	return compare_u64(a, b);
+	return compare_u64(tree->stacks.at[a].parent, tree->stacks.at[b].parent)
+		   ?: compare_u64(tree->total_ns[b], tree->total_ns[a]) ?: compare_u64(a, b);
 }
 
 static int order_nodes(struct call_tree *tree)

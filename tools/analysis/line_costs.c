@@ -330,7 +330,7 @@ static int by_line(const void *left, const void *right)
 {
 	const struct cost_line *a = left, *b = right;
 
-	return a->function != b->function ? compare_u64(a->function, b->function) : compare_u64(a->line, b->line);
+	return compare_u64(a->function, b->function) ?: compare_u64(a->line, b->line);
 }
 
 static int by_caller(const void *left, const void *right, void *owner)

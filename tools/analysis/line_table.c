@@ -12,7 +12,7 @@ static int by_place(const void *left, const void *right)
 {
 	const struct line_row *a = left, *b = right;
 
-	return a->file != b->file ? compare_u64(a->file, b->file) : compare_u64(a->line, b->line);
+	return compare_u64(a->file, b->file) ?: compare_u64(a->line, b->line);
 }
 
 /* The most expensive call first. */
@@ -20,13 +20,9 @@ static int by_site(const void *left, const void *right)
 {
 	const struct line_call *a = left, *b = right;
 
-	if (a->file != b->file)
-		return compare_u64(a->file, b->file);
-	if (a->line != b->line)
-		return compare_u64(a->line, b->line);
-	if (a->call->total_ns != b->call->total_ns)
-		return compare_u64(b->call->total_ns, a->call->total_ns);
-	return compare_u64(a->call->callee, b->call->callee);
+	return compare_u64(a->file, b->file) ?: compare_u64(a->line, b->line)
+		   ?: compare_u64(b->call->total_ns, a->call->total_ns)
+		   ?: compare_u64(a->call->callee, b->call->callee);
 }
 
 static int by_time(const void *left, const void *right, void *owner)
@@ -34,9 +30,8 @@ static int by_time(const void *left, const void *right, void *owner)
 	const struct line_costs *costs = owner;
 	const struct file_lines *a = left, *b = right;
 
-	if (a->own_ns != b->own_ns)
-		return compare_u64(b->own_ns, a->own_ns);
-	return text_compare(costs->places[a->file].name, costs->places[b->file].name);
+	return compare_u64(b->own_ns, a->own_ns)
+		   ?: text_compare(costs->places[a->file].name, costs->places[b->file].name);
 }
 
 static void fill_rows(struct line_table *table, const uint8_t *wanted)

@@ -7,15 +7,14 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "util/grow.h"
+
 static int by_birth(const void *a, const void *b)
 {
 	const struct process_birth *left = a, *right = b;
 
-	if (left->ppid != right->ppid)
-		return left->ppid < right->ppid ? -1 : 1;
-	if (left->pid != right->pid)
-		return left->pid < right->pid ? -1 : 1;
-	return (left->ns > right->ns) - (left->ns < right->ns);
+	return compare_i64(left->ppid, right->ppid) ?: compare_i64(left->pid, right->pid)
+		   ?: compare_i64(left->ns, right->ns);
 }
 
 int process_births_find(struct process_births *births, const struct trace *trace)

@@ -162,9 +162,7 @@ static int compare_totals(const void *a, const void *b)
 {
 	const struct span_total *one = a, *other = b;
 
-	if (one->total_ns != other->total_ns)
-		return compare_u64(other->total_ns, one->total_ns);
-	return text_compare(one->name, other->name);
+	return compare_u64(other->total_ns, one->total_ns) ?: text_compare(one->name, other->name);
 }
 
 void span_totals_sort(struct span_totals *totals)

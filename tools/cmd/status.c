@@ -13,6 +13,7 @@
 #include "cmd/verbs.h"
 #include "control/collectors.h"
 #include "util/cli.h"
+#include "util/grow.h"
 #include "util/output.h"
 #include "util/terminal.h"
 
@@ -39,10 +40,8 @@ struct request {
 
 static int compare_pids(const void *one, const void *other)
 {
-	json_int_t a = json_integer_value(json_object_get(*(json_t *const *)one, "pid"));
-	json_int_t b = json_integer_value(json_object_get(*(json_t *const *)other, "pid"));
-
-	return (a > b) - (a < b);
+	return compare_i64(json_integer_value(json_object_get(*(json_t *const *)one, "pid")),
+			   json_integer_value(json_object_get(*(json_t *const *)other, "pid")));
 }
 
 /* The processes of an answer in the order of their pids. A new array; NULL: no memory. */

@@ -79,13 +79,10 @@ static int by_time(const void *left, const void *right)
 {
 	const struct edge *a = left, *b = right;
 
-	if (a->edge.ticks != b->edge.ticks)
-		return compare_u64(a->edge.ticks, b->edge.ticks);
-	if (a->edge.thread != b->edge.thread)
-		return a->edge.thread->number < b->edge.thread->number ? -1 : 1;
-	if (a->edge.place != b->edge.place)
-		return compare_u64(a->edge.place, b->edge.place);
-	return a->edge.at != b->edge.at ? compare_u64(a->edge.at, b->edge.at) : a->begins - b->begins;
+	return compare_u64(a->edge.ticks, b->edge.ticks)
+		   ?: compare_u64(a->edge.thread->number, b->edge.thread->number)
+		   ?: compare_u64(a->edge.place, b->edge.place) ?: compare_u64(a->edge.at, b->edge.at)
+		   ?: a->begins - b->begins;
 }
 
 static int pair_marks(struct search *search)
@@ -216,10 +213,8 @@ static int by_begin(const void *left, const void *right)
 {
 	const struct cut_found *a = left, *b = right;
 
-	if (a->stretch.from.ns != b->stretch.from.ns)
-		return a->stretch.from.ns < b->stretch.from.ns ? -1 : 1;
-	return a->process != b->process ? (a->process->number < b->process->number ? -1 : 1)
-					: compare_u64(a->number, b->number);
+	return compare_i64(a->stretch.from.ns, b->stretch.from.ns)
+		   ?: compare_u64(a->process->number, b->process->number) ?: compare_u64(a->number, b->number);
 }
 
 static int search_all(struct cut_list *list, struct trace *trace, const struct filter *filter,

@@ -69,24 +69,16 @@ static int compare_starts(const void *left, const void *right)
 {
 	const struct closed_span *a = left, *b = right;
 
-	if (a->thread != b->thread)
-		return a->thread < b->thread ? -1 : 1;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	return (a->end_ns < b->end_ns) - (a->end_ns > b->end_ns);
+	return compare_u64(a->thread, b->thread) ?: compare_i64(a->start_ns, b->start_ns)
+		   ?: compare_i64(b->end_ns, a->end_ns);
 }
 
 static int compare_layers(const void *left, const void *right)
 {
 	const struct closed_span *a = left, *b = right;
 
-	if (a->thread != b->thread)
-		return a->thread < b->thread ? -1 : 1;
-	if (a->layer != b->layer)
-		return a->layer < b->layer ? -1 : 1;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	return (a->depth > b->depth) - (a->depth < b->depth);
+	return compare_u64(a->thread, b->thread) ?: compare_u64(a->layer, b->layer)
+		   ?: compare_i64(a->start_ns, b->start_ns) ?: compare_u64(a->depth, b->depth);
 }
 
 /* The ends of the open spans of a layer, outermost first. */

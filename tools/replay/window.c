@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/grow.h"
+
 static int add_edge(struct window *window, const struct window_edge *edge)
 {
 	void *grown = realloc(window->edges, (window->count + 1) * sizeof(*window->edges));
@@ -107,16 +109,10 @@ static int search_threads(struct window *window, struct trace *trace, const stru
 
 static int by_time(const void *left, const void *right)
 {
-	const struct window_edge *a = left;
-	const struct window_edge *b = right;
+	const struct window_edge *a = left, *b = right;
 
-	if (a->ticks != b->ticks)
-		return a->ticks < b->ticks ? -1 : 1;
-	if (a->thread != b->thread)
-		return a->thread < b->thread ? -1 : 1;
-	if (a->mark != b->mark)
-		return a->mark < b->mark ? -1 : 1;
-	return a->begins - b->begins;
+	return compare_u64(a->ticks, b->ticks) ?: compare_u64(a->thread, b->thread) ?: compare_u64(a->mark, b->mark)
+		   ?: a->begins - b->begins;
 }
 
 /* Removes edges without effect: an end outside a window, a begin inside. */

@@ -40,17 +40,11 @@ static int by_measure(const void *left, const void *right, void *owner)
 {
 	const struct report_memory *report = owner;
 	const struct memory_site *a = left, *b = right;
-	int order = compare_u64(measure_of(&b->weights, report->order), measure_of(&a->weights, report->order));
 
-	if (!order)
-		order = compare_u64(b->weights.made.bytes, a->weights.made.bytes);
-	if (!order)
-		order = text_compare(a->file, b->file);
-	if (!order)
-		order = compare_u64(a->line, b->line);
-	if (!order)
-		order = text_compare(a->name, b->name);
-	return order ? order : compare_u64(a->native, b->native);
+	return compare_u64(measure_of(&b->weights, report->order), measure_of(&a->weights, report->order))
+		   ?: compare_u64(b->weights.made.bytes, a->weights.made.bytes) ?: text_compare(a->file, b->file)
+		   ?: compare_u64(a->line, b->line) ?: text_compare(a->name, b->name)
+		   ?: compare_u64(a->native, b->native);
 }
 
 /* Removes the sites that the report leaves out, and sorts the others. Returns how many remain. */

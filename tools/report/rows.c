@@ -142,15 +142,10 @@ static int by_place(const void *left, const void *right, void *owner)
 {
 	const struct report_row *rows = owner;
 	uint32_t i = *(const uint32_t *)left, k = *(const uint32_t *)right;
-	const struct label *a = rows[i].label;
-	const struct label *b = rows[k].label;
-	int order = text_compare(a->file, b->file);
+	const struct label *a = rows[i].label, *b = rows[k].label;
 
-	if (!order)
-		order = compare_u64(a->line, b->line);
-	if (!order)
-		order = text_compare(a->name, b->name);
-	return order ? order : compare_u64(i, k);
+	return text_compare(a->file, b->file) ?: compare_u64(a->line, b->line) ?: text_compare(a->name, b->name)
+		   ?: compare_u64(i, k);
 }
 
 /* Sets the ranks. Uses `shown` as scratch space. */
@@ -168,10 +163,9 @@ static void rank_rows(struct report_rows *rows)
 static int by_row(const void *left, const void *right, void *owner)
 {
 	const struct report_row *rows = owner;
-	const struct report_call *a = left;
-	const struct report_call *b = right;
+	const struct report_call *a = left, *b = right;
 
-	return a->row != b->row ? compare_u64(a->row, b->row) : compare_u64(rows[a->other].rank, rows[b->other].rank);
+	return compare_u64(a->row, b->row) ?: compare_u64(rows[a->other].rank, rows[b->other].rank);
 }
 
 /* Adds up calls between the same two rows, which are adjacent. */

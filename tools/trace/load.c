@@ -119,9 +119,7 @@ static int compare_places(const void *a, const void *b)
 {
 	const struct trace_place *left = a, *right = b;
 
-	if (left->thread != right->thread)
-		return left->thread < right->thread ? -1 : 1;
-	return left->offset < right->offset ? -1 : left->offset > right->offset;
+	return compare_u64(left->thread, right->thread) ?: compare_u64(left->offset, right->offset);
 }
 
 /* Copies the EVENTS chunks, grouped by thread. Chunks of a thread that cannot exist are left out. */

@@ -204,11 +204,9 @@ static int compare_symbols(const void *a, const void *b)
 {
 	const struct trace_symbol *left = a, *right = b;
 
-	if (left->definition->address != right->definition->address)
-		return left->definition->address < right->definition->address ? -1 : 1;
-	if (left->definition->id != right->definition->id)
-		return left->definition->id < right->definition->id ? -1 : 1;
-	return left->number < right->number ? -1 : left->number > right->number;
+	return compare_u64(left->definition->address, right->definition->address)
+		   ?: compare_u64(left->definition->id, right->definition->id)
+		   ?: compare_u64(left->number, right->number);
 }
 
 /* A name that no later thread used belongs to a thread that had ended when its name was read. */

@@ -27,4 +27,9 @@ static inline int compare_u64(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
+static inline int compare_i64(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
 #endif
