@@ -13,6 +13,7 @@
 #include "attach/folder.h"
 #include "attach/inject.h"
 #include "attach/remote_exec.h"
+#include "util/clock.h"
 
 #define LOOK_MS 5
 
@@ -128,14 +129,6 @@ static const char *write_parts(void *request, uint64_t address, size_t *bytes)
 
 /* --- the answer --- */
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* Whether the answer is there, a whole line, without its end. */
 static bool read_answer(const struct folder *folder, char *line, size_t bytes)
 {
@@ -152,7 +145,7 @@ static bool read_answer(const struct folder *folder, char *line, size_t bytes)
 static int wait_answer(const struct target *target, const struct attach_request *request, const struct folder *folder,
 		       char *why, size_t bytes)
 {
-	uint64_t end = now_ms() + (uint64_t)request->wait_ms;
+	int64_t end = time_ms(CLOCK_MONOTONIC) + request->wait_ms;
 	char line[512], path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)target->pid);
@@ -162,7 +155,7 @@ static int wait_answer(const struct target *target, const struct attach_request 
 						    : 0;
 		if (access(path, F_OK) < 0)
 			return complain(why, bytes, "process %d has ended", (int)target->pid);
-		if (now_ms() >= end)
+		if (time_ms(CLOCK_MONOTONIC) >= end)
 			return complain(why, bytes,
 					"the main thread of process %d has run no Python code for %d s; the %s is done "
 					"when it does",

@@ -1,9 +1,7 @@
 /*
  * serve.c - evprof serve: what evprof top shows, on a page for browsers of this machine.
  */
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "cmd/verbs.h"
@@ -31,7 +29,7 @@ static const char help_text[] =
     "Exit status: 0; 2 if it cannot listen, or libmicrohttpd is not here.\n";
 
 struct request {
-	const char *socket, *listen, *interval;
+	const char *socket, *listen;
 	bool allow_remote;
 	struct serve_settings settings;
 };
@@ -52,19 +50,6 @@ static bool take_address(struct request *request)
 	return true;
 }
 
-static bool take_interval(struct request *request)
-{
-	double seconds = 1;
-	char *end = NULL;
-
-	if (request->interval)
-		seconds = strtod(request->interval, &end);
-	if (end && (*end || end == request->interval || !isfinite(seconds) || seconds < 0.1 || seconds > 3600))
-		return cli_misused("serve", "--interval is 0.1 to 3600 seconds, not %s", request->interval);
-	request->settings.interval_ms = (int)(seconds * 1000);
-	return true;
-}
-
 /* That none is there now is said once: one may come. */
 static void find_collectors(const char *socket)
 {
@@ -79,12 +64,12 @@ int cmd_serve(int argc, char **argv)
 	static const struct verb_option options_known[] = {
 	    VERB_TEXT("listen", 0, request, listen),
 	    VERB_FLAG("allow-remote", 0, request, allow_remote),
-	    VERB_TEXT("interval", 0, request, interval),
+	    VERB_INTERVAL(request, settings.interval_ms),
 	    VERB_TEXT("socket", 0, request, socket),
 	    VERB_OPTIONS_END,
 	};
 	static const struct verb_usage usage = {"serve", options_known, {help_text}};
-	struct request request = {.settings = {.target = "all"}};
+	struct request request = {.settings = {.target = "all", .interval_ms = VERB_INTERVAL_MS}};
 	int status = verb_parse(&usage, argc, argv, &request, NULL);
 
 	if (status != VERB_PARSED)
@@ -92,7 +77,7 @@ int cmd_serve(int argc, char **argv)
 	if (!verb_take_target("serve", argc, argv, &request.settings.target))
 		return CLI_FAILED;
 	request.settings.socket = request.socket;
-	if (!take_address(&request) || !take_interval(&request))
+	if (!take_address(&request))
 		return CLI_FAILED;
 	find_collectors(request.socket);
 	return serve(&request.settings);

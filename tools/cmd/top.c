@@ -3,9 +3,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,11 +45,11 @@ static const char help_end[] =
 struct request {
 	const char *target;
 	const char *socket;
-	const char *interval, *count, *sort, *filter, *rows;
+	const char *sort, *filter, *rows;
 	bool lines, json;
-	/* Of these. */
 	int interval_ms;
 	int64_t count_wanted; /* 0: no end */
+	/* Of these. */
 	int64_t row_count;
 	struct top_view view;
 };
@@ -148,17 +146,7 @@ static int run_top(struct request *request)
 
 static bool take_values(struct request *request)
 {
-	double seconds = 1;
-	char *end = NULL;
-
-	if (request->interval)
-		seconds = strtod(request->interval, &end);
-	if (end && (*end || end == request->interval || !isfinite(seconds) || seconds < 0.1 || seconds > 3600))
-		return cli_misused("top", "--interval is 0.1 to 3600 seconds, not %s", request->interval);
-	request->interval_ms = (int)(seconds * 1000);
 	request->row_count = 20;
-	if (request->count && !cli_number("top", "--count", request->count, 1, &request->count_wanted))
-		return false;
 	if (request->rows && !cli_number("top", "--rows", request->rows, 0, &request->row_count))
 		return false;
 	if (!request->row_count)
@@ -173,8 +161,8 @@ static bool take_values(struct request *request)
 int cmd_top(int argc, char **argv)
 {
 	static const struct verb_option options_known[] = {
-	    VERB_TEXT("interval", 0, request, interval),
-	    VERB_TEXT("count", 'n', request, count),
+	    VERB_INTERVAL(request, interval_ms),
+	    VERB_TAKE("count", 'n', required_argument, verb_take_count, offsetof(struct request, count_wanted)),
 	    VERB_TEXT("sort", 0, request, sort),
 	    VERB_TEXT("filter", 0, request, filter),
 	    VERB_TEXT("rows", 0, request, rows),
@@ -184,7 +172,7 @@ int cmd_top(int argc, char **argv)
 	    VERB_OPTIONS_END,
 	};
 	static const struct verb_usage usage = {"top", options_known, {help_text, browse_help, help_end}};
-	struct request request = {.target = "all"};
+	struct request request = {.target = "all", .interval_ms = VERB_INTERVAL_MS};
 	int status = verb_parse(&usage, argc, argv, &request, NULL);
 
 	if (status != VERB_PARSED)

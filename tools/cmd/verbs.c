@@ -4,7 +4,9 @@
 #include "cmd/verbs.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/cli.h"
@@ -77,6 +79,17 @@ bool verb_take_limit(void *request, const struct verb_option *option, const char
 	if (strcmp(value, "all") != 0)
 		return take_number(request, option, value, 0);
 	*(int64_t *)((char *)request + option->which) = VERB_ALL;
+	return true;
+}
+
+bool verb_take_interval(void *request, const struct verb_option *option, const char *value)
+{
+	char *end;
+	double seconds = strtod(value, &end);
+
+	if (*end || end == value || !isfinite(seconds) || seconds < 0.1 || seconds > 3600)
+		return cli_misused(line.verb, "--%s is 0.1 to 3600 seconds, not %s", option->name, value);
+	*(int *)((char *)request + option->which) = (int)(seconds * 1000);
 	return true;
 }
 

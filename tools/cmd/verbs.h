@@ -99,6 +99,11 @@ bool verb_take_count(void *request, const struct verb_option *option, const char
 bool verb_take_limit(void *request, const struct verb_option *option, const char *value);
 #define VERB_ALL (-1)
 #define VERB_LIMIT_UNSET INT64_MIN /* before the options are parsed */
+/* seconds between two refreshes, as an int of ms; */
+bool verb_take_interval(void *request, const struct verb_option *option, const char *value);
+#define VERB_INTERVAL(type, member)                                                                                    \
+	VERB_TAKE("interval", 0, required_argument, verb_take_interval, offsetof(struct type, member))
+#define VERB_INTERVAL_MS 1000 /* before the options are parsed */
 /* A,B as a const char *[2]. The value is taken apart where it is. */
 bool verb_take_marks(void *request, const struct verb_option *option, const char *value);
 

@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "evprof/control.h"
 #include "evprof/socket_owner.h"
 #include "util/cli.h"
+#include "util/clock.h"
 #include "util/output.h"
 
 #define LISTENS 0x10000 /* a flag of /proc/net/unix: __SO_ACCEPTCON of linux/net.h */
@@ -184,14 +184,12 @@ static bool is_gone(const char *socket)
 
 void control_collectors_ask(struct control_collectors *collectors, json_t *request, int timeout_ms)
 {
-	struct timespec now;
-	uint64_t deadline_ns;
+	int64_t deadline_ns;
 	char *text = NULL;
 
 	if (json_object_set_new(request, "evprof", json_integer(CONTROL_VERSION)) == 0)
 		text = json_dumps(request, JSON_COMPACT);
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	deadline_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + (uint64_t)timeout_ms * 1000000;
+	deadline_ns = time_ns(CLOCK_MONOTONIC) + (int64_t)timeout_ms * 1000000;
 	for (size_t i = 0; i < collectors->count; i++) {
 		if (text)
 			control_send(&collectors->at[i], text);

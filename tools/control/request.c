@@ -13,11 +13,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "evprof/control.h"
 #include "evprof/network.h"
+#include "util/clock.h"
 
 int control_connect(const char *name)
 {
@@ -50,16 +50,14 @@ void control_send(struct control_collector *collector, const char *text)
 }
 
 /* False: no answer came in time. */
-static bool wait_until(int fd, uint64_t deadline_ns)
+static bool wait_until(int fd, int64_t deadline_ns)
 {
 	struct pollfd poller = {.fd = fd, .events = POLLIN};
-	struct timespec now;
 	int64_t left_ms;
 	int ready;
 
 	do {
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		left_ms = ((int64_t)deadline_ns - (int64_t)now.tv_sec * 1000000000 - now.tv_nsec) / 1000000;
+		left_ms = (deadline_ns - time_ns(CLOCK_MONOTONIC)) / 1000000;
 		ready = poll(&poller, 1, left_ms > 0 ? (int)left_ms : 0);
 	} while (ready < 0 && errno == EINTR);
 	return ready > 0;
@@ -139,7 +137,7 @@ static void take_answer(struct control_collector *collector, json_t *answer)
 	json_decref(answer);
 }
 
-void control_receive(struct control_collector *collector, uint64_t deadline_ns)
+void control_receive(struct control_collector *collector, int64_t deadline_ns)
 {
 	static char text[CONTROL_MESSAGE_MAX_BYTES];
 	union {

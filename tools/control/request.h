@@ -23,6 +23,6 @@ int control_connect(const char *socket);
 
 /* Both set collector->error where they fail. text: the message. deadline_ns: of CLOCK_MONOTONIC. */
 void control_send(struct control_collector *collector, const char *text);
-void control_receive(struct control_collector *collector, uint64_t deadline_ns);
+void control_receive(struct control_collector *collector, int64_t deadline_ns);
 
 #endif

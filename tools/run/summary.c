@@ -20,7 +20,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +30,7 @@
 #include "trace/cpu_time.h"
 #include "trace/reader.h"
 #include "trace/stream.h"
+#include "util/clock.h"
 #include "util/terminal.h"
 
 #define FUNCTIONS 5
@@ -323,14 +323,6 @@ static void become_reader(const char *path, uint64_t events, const struct run_en
 	_exit(0);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Reads up to the end, or to the time. Returns the number of bytes, or -1. */
 static ssize_t read_until(int from, char *text, size_t room, int64_t end_ms)
 {
@@ -338,7 +330,7 @@ static ssize_t read_until(int from, char *text, size_t room, int64_t end_ms)
 
 	for (;;) {
 		struct pollfd wait = {.fd = from, .events = POLLIN};
-		int64_t left = end_ms - now_ms();
+		int64_t left = end_ms - time_ms(CLOCK_MONOTONIC);
 		ssize_t bytes;
 
 		if (left <= 0 || poll(&wait, 1, (int)left) <= 0 || used == room)
@@ -364,7 +356,7 @@ void run_summary_print(const char *trace, uint64_t events, const struct run_end 
 	if (child == 0)
 		become_reader(trace, events, end, ends[1]);
 	close(ends[1]);
-	bytes = child > 0 ? read_until(ends[0], text, sizeof(text), now_ms() + RUN_SUMMARY_MS) : -1;
+	bytes = child > 0 ? read_until(ends[0], text, sizeof(text), time_ms(CLOCK_MONOTONIC) + RUN_SUMMARY_MS) : -1;
 	if (child > 0 && bytes < 0)
 		kill(child, SIGKILL);
 	close(ends[0]);

@@ -13,12 +13,12 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "control/collectors.h"
 #include "serve/answers.h"
 #include "util/cli.h"
+#include "util/clock.h"
 #include "util/output.h"
 
 #define ANSWER_MS 5000
@@ -57,21 +57,13 @@ static char *ask_status(const struct watch_host *host)
 	return text;
 }
 
-static int64_t clock_ms(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void take_refresh(struct serve_state *state, const struct control_collectors *collectors, char *status)
 {
 	pthread_mutex_lock(&state->lock);
 	serve_look_away(state);
 	state->failed = watch_host_take(&state->host, collectors) < 0;
 	state->number++;
-	state->at_ms = clock_ms(CLOCK_REALTIME);
+	state->at_ms = time_ms(CLOCK_REALTIME);
 	history_add(&state->history, &state->host, state->number, state->at_ms);
 	free(state->collectors);
 	state->collectors = status;
@@ -109,7 +101,7 @@ static bool wait_until(struct serve_state *state, int signals, int64_t at_ms)
 	int64_t left_ms;
 
 	do {
-		left_ms = at_ms - clock_ms(CLOCK_MONOTONIC);
+		left_ms = at_ms - time_ms(CLOCK_MONOTONIC);
 		tend_snapshots(state);
 		if (poll(&poller, 1, left_ms < 0 ? 0 : left_ms < TEND_MS ? (int)left_ms : TEND_MS) > 0)
 			return false;
@@ -122,7 +114,7 @@ static void run(struct serve_state *state, int signals)
 	int64_t next_ms;
 
 	do {
-		next_ms = clock_ms(CLOCK_MONOTONIC) + state->interval_ms;
+		next_ms = time_ms(CLOCK_MONOTONIC) + state->interval_ms;
 		refresh(state);
 	} while (wait_until(state, signals, next_ms));
 }

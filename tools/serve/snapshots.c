@@ -13,21 +13,13 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "evprof/proc.h"
+#include "util/clock.h"
 #include "watch/json.h"
 
 #define PATH_BYTES (PATH_MAX + 32)
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static void file_path(const struct snapshots *snapshots, uint32_t number, const char *ending, char path[PATH_BYTES])
 {
@@ -112,7 +104,7 @@ static int start_export(struct snapshots *snapshots, struct snapshot *snapshot)
 static void begin_step(struct snapshot *snapshot, enum snapshot_state state, int child)
 {
 	snapshot->child = child > 0 ? child : 0;
-	snapshot->since_ns = monotonic_ns();
+	snapshot->since_ns = time_ns(CLOCK_MONOTONIC);
 	snapshot->state = child > 0 ? state : SNAPSHOT_FAILED;
 	if (child <= 0)
 		snprintf(snapshot->error, sizeof(snapshot->error), "evprof does not start: %s", strerror(-child));
@@ -180,7 +172,7 @@ static void tend(struct snapshots *snapshots, struct snapshot *snapshot)
 {
 	if (waitpid(snapshot->child, NULL, WNOHANG) == snapshot->child) {
 		end_step(snapshots, snapshot);
-	} else if (monotonic_ns() - snapshot->since_ns > SNAPSHOT_LIMIT_S * UINT64_C(1000000000)) {
+	} else if (time_ns(CLOCK_MONOTONIC) - snapshot->since_ns > SNAPSHOT_LIMIT_S * INT64_C(1000000000)) {
 		end_process(snapshot);
 		remove_files(snapshots, snapshot);
 		snapshot->state = SNAPSHOT_FAILED;
@@ -244,17 +236,13 @@ static struct snapshot *find_place(struct snapshots *snapshots)
 int64_t snapshots_begin(struct snapshots *snapshots, int64_t pid, const char *program, uint32_t last_s)
 {
 	struct snapshot *snapshot = find_place(snapshots);
-	struct timespec now;
 
 	if (!snapshot)
 		return 0;
 	if (snapshot->state != SNAPSHOT_FREE)
 		remove_files(snapshots, snapshot);
-	clock_gettime(CLOCK_REALTIME, &now);
-	*snapshot = (struct snapshot){.number = ++snapshots->made,
-				      .pid = pid,
-				      .last_s = last_s,
-				      .at_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000};
+	*snapshot = (struct snapshot){
+	    .number = ++snapshots->made, .pid = pid, .last_s = last_s, .at_ms = time_ms(CLOCK_REALTIME)};
 	snprintf(snapshot->program, sizeof(snapshot->program), "%s", program);
 	begin_step(snapshot, SNAPSHOT_COPIES, start_copy(snapshots, snapshot));
 	return snapshot->number;

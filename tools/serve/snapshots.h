@@ -29,9 +29,9 @@ struct snapshot {
 	int64_t pid;
 	uint32_t last_s;
 	char program[64];
-	int64_t at_ms;	   /* when it was asked for, since 1970 */
-	uint64_t since_ns; /* of CLOCK_MONOTONIC: when the running process was started */
-	pid_t child;	   /* 0: none */
+	int64_t at_ms;	  /* when it was asked for, since 1970 */
+	int64_t since_ns; /* of CLOCK_MONOTONIC: when the running process was started */
+	pid_t child;	  /* 0: none */
 	char error[300];
 };
 

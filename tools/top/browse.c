@@ -7,9 +7,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "top/screen.h"
+#include "util/clock.h"
 
 #define FILTER_BYTES 64
 #define ROWS_MAX 10000
@@ -261,21 +261,13 @@ static void take_key(struct browser *browser, int key)
 
 /* --- all --- */
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Takes keys until the next refresh is due, or the user leaves. */
 static int follow_keys(struct browser *browser, int64_t until_ms)
 {
 	int error = 0;
 
 	while (!error && !browser->leaves) {
-		int64_t left = until_ms - now_ms();
+		int64_t left = until_ms - time_ms(CLOCK_MONOTONIC);
 		int key;
 
 		if (left <= 0 && !browser->is_paused)
@@ -299,7 +291,7 @@ int browse(struct watch_host *host, struct top_view *view, int interval_ms, int6
 	for (int64_t i = 0; !error && !browser.leaves && (!count || i < count); i++) {
 		error = draw(&browser);
 		if (!error)
-			error = follow_keys(&browser, now_ms() + interval_ms);
+			error = follow_keys(&browser, time_ms(CLOCK_MONOTONIC) + interval_ms);
 		if (!error && !browser.leaves)
 			error = watch_host_refresh(host) < 0 ? -1 : 0;
 	}

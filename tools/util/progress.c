@@ -5,26 +5,19 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
-#define SHOW_AFTER_NS UINT64_C(1000000000)
-#define SHOW_EVERY_NS UINT64_C(100000000)
+#include "util/clock.h"
+
+#define SHOW_AFTER_NS INT64_C(1000000000)
+#define SHOW_EVERY_NS INT64_C(100000000)
 #define BAR_WIDTH 40
 
 static bool is_drawn, is_hidden;
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 void progress_begin(struct progress *progress, const char *what, uint64_t total)
 {
-	*progress = (struct progress){.what = what, .total = total, .began_ns = now_ns()};
+	*progress = (struct progress){.what = what, .total = total, .began_ns = time_ns(CLOCK_MONOTONIC)};
 	progress->terminal = isatty(STDERR_FILENO);
 }
 
@@ -55,12 +48,12 @@ void progress_hide(void)
 
 void progress_add(struct progress *progress, uint64_t amount)
 {
-	uint64_t now;
+	int64_t now;
 
 	progress->done += amount;
 	if (!progress->terminal || is_hidden)
 		return;
-	now = now_ns();
+	now = time_ns(CLOCK_MONOTONIC);
 	if (now - progress->began_ns < SHOW_AFTER_NS || now - progress->shown_ns < SHOW_EVERY_NS)
 		return;
 	progress->shown_ns = now;

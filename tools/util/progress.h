@@ -10,8 +10,8 @@ struct progress {
 	const char *what;
 	uint64_t total;
 	uint64_t done;
-	uint64_t began_ns;
-	uint64_t shown_ns; /* 0: not shown yet */
+	int64_t began_ns; /* of CLOCK_MONOTONIC */
+	int64_t shown_ns; /* 0: not shown yet */
 	int terminal;
 };
 
