@@ -1,10 +1,12 @@
 /*
  * test_packages.c - packages of distributions: they build, and tools/packaging/try_packages.sh installs them into a
- * bare root and uses them there.
+ * bare root and uses them there. The sidecar's image is built, and records (tools/packaging/try_image.sh).
  *
  * They compile everything anew, so make test leaves them out: EVPROF_TEST_ALL=1 (make check-all) has them.
  */
+#include <glob.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "harness.h"
 
@@ -68,4 +70,28 @@ SCENARIO(packages, rpm, SCENARIO_ONCE)
 {
 	(void)python;
 	expect_packages("rpm");
+}
+
+/* With the wheel of `make wheel`, which has what a bare image lacks. */
+SCENARIO(packages, image, SCENARIO_ONCE)
+{
+	static const char *const steps[] = {"the image is built", "the sidecar has a socket", "the program runs",
+					    "the trace, read by evprof in the image"};
+	struct outcome *outcome;
+	struct utsname machine;
+	glob_t found;
+
+	(void)python;
+	if (!test_all())
+		cr_skip_test("a root is fetched for the image; EVPROF_TEST_ALL=1 does that");
+	uname(&machine);
+	if (glob(text("%s/evprof-*manylinux*_%s.whl", program_path("../../../dist"), machine.machine), 0, NULL, &found))
+		cr_skip_test("no wheel for %s in dist/; make wheel builds one", machine.machine);
+	outcome = run(.how = JOB_BARE, .timeout_s = 1500,
+		      .args = {"sh", program_path("../../../tools/packaging/try_image.sh"), found.gl_pathv[0]});
+	globfree(&found);
+	skip_without(outcome);
+	expect(outcome, outcome->status == 0, "it works: %s", outcome->out);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
+		expect(outcome, strstr(outcome->out, text("works: %s\n", steps[i])), "%s: %s", steps[i], outcome->out);
 }

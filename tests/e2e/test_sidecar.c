@@ -2,7 +2,7 @@
  * test_sidecar.c - the sidecar of tools/packaging/container: the containers of kubernetes.yaml, each in mount and pid
  * namespaces of its own, with the shared folder, the entry point and the variables that the files name.
  *
- * There is no container engine in the tests, so nothing builds the image: programs/pod.py mounts what a pod would have.
+ * programs/pod.py mounts what a pod would have. test_packages.c builds the image, and runs it.
  */
 #include <string.h>
 #include <unistd.h>

@@ -54,7 +54,7 @@ done
 [ "$manager" = apt-get ] && items_test="$items_test gdb tmux uwsgi libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2 libmicrohttpd.so.12"
 items_all="$items_test sanitizers pandas chromium npm spin blender mandoc zsh fish"
 # The packages of make deb and make rpm are built, and tried in a bare root; make musl.
-[ "$manager" = apt-get ] && items_all="$items_all dh dh_python3 lintian rpmbuild mmdebstrap musl-gcc"
+[ "$manager" = apt-get ] && items_all="$items_all dh dh_python3 lintian rpmbuild mmdebstrap buildah musl-gcc"
 case $group in
 build) items=$items_build ;;
 demo) items=$items_demo ;;
