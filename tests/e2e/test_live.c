@@ -97,7 +97,7 @@ SCENARIO(live, stacks_of_their_own, 6)
 /* Where calls are recorded, allocations have the line at which the innermost function stands. */
 SCENARIO(live, lines_with_calls, 6)
 {
-	alive_as_tracemalloc_has_it(python, "call,mem", "calls", 20);
+	alive_as_tracemalloc_has_it(python, "call,mem", "calls", 19);
 }
 
 /* ---- go tool pprof ---- */
