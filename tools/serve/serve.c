@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "evprof/system_calls.h"
 #include "control/collectors.h"
 #include "serve/answers.h"
 #include "util/cli.h"
@@ -125,7 +125,7 @@ static int make_token(char token[SERVE_TOKEN_DIGITS + 1])
 {
 	unsigned char bytes[SERVE_TOKEN_DIGITS / 2];
 
-	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+	if (system_getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		return -errno;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		snprintf(token + 2 * i, 3, "%02x", bytes[i]);
