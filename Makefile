@@ -73,7 +73,8 @@ collector_sources := $(filter-out collector/symbols/symbols%,$(wildcard collecto
 symbols_sources := $(wildcard collector/symbols/symbols*.c) collector/base/rights.c
 tools_sources := $(wildcard tools/*/*.c)
 # The library for other languages has everything of the tools but the command line.
-reader_sources := $(filter-out tools/cmd/% tools/run/% tools/control/% tools/attach/% tools/stack/% tools/watch/% tools/top/% tools/serve/%,$(tools_sources))
+reader_sources := $(filter-out tools/cmd/% tools/run/% tools/control/% tools/attach/% tools/stack/% tools/watch/% tools/top/% tools/serve/% \
+	tools/slow/%,$(tools_sources))
 unit_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 unit_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
 e2e_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/e2e/test_*.c))

@@ -121,6 +121,10 @@ static const char *parse_texts(const json_t *object, struct control_message *mes
 	if (json_object_get(object, "formats") &&
 	    !(message->formats = get_string(object, "formats", CONTROL_FORMATS_MAX_BYTES)))
 		return "formats";
+	message->trigger = "";
+	if (json_object_get(object, "trigger") &&
+	    !(message->trigger = get_string(object, "trigger", CONTROL_TRIGGER_MAX_BYTES)))
+		return "trigger";
 	return NULL;
 }
 

@@ -66,6 +66,7 @@ struct control_message {
 	uint32_t hold_ms;      /* of a CONTROL_SNAPSHOT: nothing leaves the trace for so long; 0: gives up a hold */
 	uint64_t hold;	       /* likewise: the number of that hold */
 	const char *formats;   /* shorter than CONTROL_FORMATS_MAX_BYTES; "": none */
+	const char *trigger;   /* shorter than CONTROL_TRIGGER_MAX_BYTES; "": none. Not parsed yet */
 	struct json_t *argv;   /* array of strings */
 	struct json_t *events; /* array of strings */
 	struct json_t *object;

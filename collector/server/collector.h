@@ -39,6 +39,7 @@ struct collector_config {
 	const char *formats;	/* likewise; also NULL without formats */
 	const char *output;
 	struct setting_keep keep; /* of each trace; all zeros: as its program wants */
+	const char *trigger;	  /* likewise; NULL: as its program wants */
 	struct user_limits limits;
 	struct folder_limits folder_limits;
 	const char *metrics; /* path of a file; NULL: none */

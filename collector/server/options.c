@@ -12,6 +12,7 @@
 
 #include "evprof/control.h"
 #include "evprof/settings.h"
+#include "evprof/trigger.h"
 #include "evprof/version.h"
 #include "server/metrics_http.h"
 #include "trace/folder_list.h"
@@ -33,6 +34,7 @@ enum {
 	OPTION_KEEP_FOR,
 	OPTION_KEEP_LAST,
 	OPTION_MIN_FREE,
+	OPTION_TRIGGER,
 	OPTION_METRICS,
 	OPTION_LOG,
 	OPTION_FOREGROUND
@@ -54,6 +56,7 @@ static const struct option long_options[] = {
     {"keep-for", required_argument, NULL, OPTION_KEEP_FOR},
     {"keep-last", required_argument, NULL, OPTION_KEEP_LAST},
     {"min-free", required_argument, NULL, OPTION_MIN_FREE},
+    {"trigger", required_argument, NULL, OPTION_TRIGGER},
     {"metrics", required_argument, NULL, OPTION_METRICS},
     {"log", required_argument, NULL, OPTION_LOG},
     {"foreground", no_argument, NULL, OPTION_FOREGROUND},
@@ -82,6 +85,9 @@ static const char help_text[] =
     "  --keep-for TIME      remove finished traces that are older: 7d, 12h, 30m\n"
     "  --keep-last STRETCH  of each trace that is being written: 30s, 256M, or 10m,1G; evprof snapshot copies it\n"
     "                       (default: as EVPROF_KEEP of the program says)\n"
+    "  --trigger LIST       copy what a process did last when a call or a step of an event loop took too long, its\n"
+    "                       memory grew, an exception went uncaught: 'app.views:*>500ms,loop>200ms,rss>1G,exception'\n"
+    "                       (default: as EVPROF_TRIGGER of the program says)\n"
     "  --min-free SIZE      keep so much of the disk free: remove the oldest, then stop recording\n"
     "  --metrics FILE       write the status for Prometheus each 15 s, for the node exporter's textfile collector;\n"
     "                       FILE ends with .prom\n"
@@ -168,6 +174,18 @@ static enum options_result take_stretch(struct options *options)
 	if (!allowed)
 		return OPTIONS_RUN;
 	fprintf(stderr, "evprof-collector: --keep-last is %s, not %s; see evprof-collector --help\n", allowed, optarg);
+	return OPTIONS_WRONG;
+}
+
+static enum options_result take_trigger(struct options *options)
+{
+	struct triggers triggers;
+	const char *allowed = setting_triggers(optarg, &triggers);
+
+	options->trigger = optarg;
+	if (!allowed)
+		return OPTIONS_RUN;
+	fprintf(stderr, "evprof-collector: --trigger is %s, not %s; see evprof-collector --help\n", allowed, optarg);
 	return OPTIONS_WRONG;
 }
 
@@ -272,6 +290,8 @@ static enum options_result take_option(int option, const char *word, struct opti
 		return take_folder_limit(option, &options->folder_limits);
 	case OPTION_KEEP_LAST:
 		return take_stretch(options);
+	case OPTION_TRIGGER:
+		return take_trigger(options);
 	case OPTION_METRICS:
 		return take_metrics(optarg, options);
 	case OPTION_FOREGROUND:

@@ -37,32 +37,35 @@ static bool name_copy(const char *trace, int pid, const char *reason, char path[
 	return snprintf(path, PATH_MAX, "%.*s-%d-%s.evp", stem, trace, pid, reason) < PATH_MAX;
 }
 
-static uint64_t begin_of(const struct trace_output *trace, uint64_t now_ns)
+static uint64_t begin_of(const struct trace_output *trace, const struct copy_wish *wish, uint64_t now_ns)
 {
-	if (!kept_is_limited(&trace->kept))
-		return now_ns > LAST_NS ? now_ns - LAST_NS : 1;
-	return trace->kept.since_ns ? trace->kept.since_ns : 1;
+	uint64_t usual_ns = now_ns > LAST_NS ? now_ns - LAST_NS : 1;
+
+	if (kept_is_limited(&trace->kept))
+		return trace->kept.since_ns ? trace->kept.since_ns : 1;
+	return wish->since_ns && wish->since_ns < usual_ns ? wish->since_ns : usual_ns;
 }
 
-static void start(struct copy *copy, struct loop *loop, const struct trace_output *trace, uint64_t now_ns)
+static void start(struct copy *copy, struct loop *loop, const struct trace_output *trace, uint64_t since_ns,
+		  uint64_t now_ns)
 {
 	char since[32], until[32], number[16];
 	const char *argv[] = {"evprof",	   "cut",  "--since", since,	  "--until",   until,
 			      "--process", number, "-o",      copy->path, trace->path, NULL};
 
-	snprintf(since, sizeof(since), "%llu", (unsigned long long)begin_of(trace, now_ns));
+	snprintf(since, sizeof(since), "%llu", (unsigned long long)since_ns);
 	snprintf(until, sizeof(until), "%llu", (unsigned long long)now_ns);
 	snprintf(number, sizeof(number), "%d", copy->pid);
 	tool_run_start(&copy->run, loop, argv);
 }
 
-/* False: nothing is copied. */
-static bool add(struct copies *copies, struct loop *loop, struct trace_output *trace, const struct process *process,
-		const char *reason, uint64_t now_ns)
+bool copies_add(struct copies *copies, struct loop *loop, struct trace_output *trace, const struct copy_wish *wish)
 {
-	struct copy *copy = copies->count < COPIES_MAX ? calloc(1, sizeof(*copy)) : NULL;
+	bool may = copies->count < COPIES_MAX && trace->writer.fd >= 0 && !trace->failed && !trace->closed;
+	struct copy *copy = may ? calloc(1, sizeof(*copy)) : NULL;
+	uint64_t now_ns;
 
-	if (!copy || !name_copy(trace->path, (int)process->sender_pid, reason, copy->path)) {
+	if (!copy || !name_copy(trace->path, wish->pid, wish->reason, copy->path)) {
 		free(copy);
 		return false;
 	}
@@ -71,8 +74,8 @@ static bool add(struct copies *copies, struct loop *loop, struct trace_output *t
 	trace_writer_follow(&trace->writer, trace->path);
 	kept_hold(&trace->kept, &trace->writer, now_ns, HOLD_MS);
 	copy->hold = trace->kept.hold;
-	copy->pid = (int)process->sender_pid; /* as the trace has it */
-	start(copy, loop, trace, now_ns);
+	copy->pid = wish->pid;
+	start(copy, loop, trace, begin_of(trace, wish, now_ns), now_ns);
 	copy->next = copies->first;
 	copies->first = copy;
 	copies->count++;
@@ -80,9 +83,11 @@ static bool add(struct copies *copies, struct loop *loop, struct trace_output *t
 }
 
 void copies_add_killed(struct copies *copies, struct loop *loop, struct trace_output *trace,
-		       const struct process *process, uint64_t now_ns)
+		       const struct process *process)
 {
-	if (!add(copies, loop, trace, process, "killed", now_ns))
+	struct copy_wish wish = {.pid = (int)process->sender_pid, .reason = "killed"};
+
+	if (!copies_add(copies, loop, trace, &wish))
 		log_warning("what process %d did before it was killed is not copied: too many were killed together",
 			    (int)process->pid);
 }
@@ -98,20 +103,22 @@ void copies_add_asked(struct copies *copies, struct loop *loop, struct trace_out
 		      uint64_t now_ns)
 {
 	/* Acquire: what was recorded before the wish is in the rings. */
-	uint32_t wish = atomic_load_explicit(&process->header->snapshot, memory_order_acquire);
+	uint32_t word = atomic_load_explicit(&process->header->snapshot, memory_order_acquire);
+	struct copy_wish wish = {.pid = (int)process->sender_pid};
 	struct drain_result ignored = {0};
 	char reason[32];
 
-	if (wish == process->snapshot || !may_copy(copies, trace, now_ns))
+	if (word == process->snapshot || word % RING_SNAPSHOTS != RING_SNAPSHOT_SIGNAL ||
+	    !may_copy(copies, trace, now_ns))
 		return;
-	process->snapshot = wish;
+	process->snapshot = word;
 	copies->next_ns = now_ns + ASKED_PAUSE_NS;
 	copies->asked++;
 	snprintf(reason, sizeof(reason), "signal-%u", copies->asked);
+	wish.reason = reason;
 	drain_process(process, DRAIN_FLUSH, UINT64_MAX, now_ns, &ignored);
-	if (!add(copies, loop, trace, process, reason, now_ns))
-		log_error("what process %d did last is not copied: no memory, or too long a path",
-			  (int)process->sender_pid);
+	if (!copies_add(copies, loop, trace, &wish))
+		log_error("what process %d did last is not copied: no memory, or too long a path", wish.pid);
 }
 
 /* In a daemon's folder. As the trace: see let_user_read() in session.c. */

@@ -2,7 +2,7 @@
  * copies.h - copies of what a process did last: TRACE-PID-REASON.evp, next to the trace.
  *
  * Of a process that was killed: the trace goes on with the other processes of its session, and what the killed one did
- * would leave it. And of a process that asks for it (ring_header.snapshot).
+ * would leave it. Of a process that asks for it (ring_header.snapshot), and where a trigger fires (triggers.h).
  */
 #ifndef COLLECTOR_COPIES_H
 #define COLLECTOR_COPIES_H
@@ -25,14 +25,23 @@ struct copies {
 	uint64_t next_ns; /* such a copy is not made before */
 };
 
-/*
- * Starts to copy what the trace has of the process, which was killed. The trace keeps what it has meanwhile. A failure
- * is logged.
- */
-void copies_add_killed(struct copies *copies, struct loop *loop, struct trace_output *trace,
-		       const struct process *process, uint64_t now_ns);
+struct copy_wish {
+	int pid; /* as the trace has it */
+	const char *reason;
+	uint64_t since_ns; /* at least from then on, if the trace has it; 0: the usual stretch */
+};
 
-/* The same if the process asks for it: what is in its rings is written first. Else, or too soon: nothing. */
+/*
+ * Starts to copy what the trace has of the process. The trace keeps what it has meanwhile. False: there are too many
+ * copies at a time, or no memory, or the trace has no file.
+ */
+bool copies_add(struct copies *copies, struct loop *loop, struct trace_output *trace, const struct copy_wish *wish);
+
+/* The same for a process that was killed. A failure is logged. */
+void copies_add_killed(struct copies *copies, struct loop *loop, struct trace_output *trace,
+		       const struct process *process);
+
+/* The same if the process asks for it by a signal: its rings are written first. Else, or too soon: nothing. */
 void copies_add_asked(struct copies *copies, struct loop *loop, struct trace_output *trace, struct process *process,
 		      uint64_t now_ns);
 

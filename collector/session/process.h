@@ -90,6 +90,8 @@ struct process {
 	uint32_t flushed;      /* ring_header.flushed */
 	uint32_t request;      /* ring_header.request */
 	uint32_t snapshot;     /* ring_header.snapshot, as last followed */
+	uint64_t rss_due_ns;   /* when its resident memory is looked at again ... */
+	uint32_t rss_above;    /* ... bits of the triggers whose bound it was above */
 	bool drained;	       /* it has ended, and its rings are empty */
 
 	pid_t *forked; /* children from WIRE_FORK that have not joined, in the process's own pid namespace */

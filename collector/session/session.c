@@ -81,6 +81,7 @@ struct session *session_new(struct session_tools *tools, const struct control_me
 
 void session_free(struct session *session)
 {
+	triggers_stop(&session->triggers);
 	copies_stop(&session->copies);
 	trace_output_done(&session->trace);
 	while (session->processes) {
@@ -164,6 +165,7 @@ static void open_trace(struct session *session, const struct control_message *fi
 	if (error) {
 		trace_output_open_failed(trace, error);
 	} else if (!trace_output_open(trace, session->tools->packer, session->id, existing, keep)) {
+		triggers_begin(&session->triggers, session->tools->trigger, first->trigger);
 		let_user_read(session);
 		trace_output_json(trace, TRACE_NOBODY, TRACE_NOBODY, meta_kinds(), KEPT_STATE);
 	}
@@ -280,6 +282,7 @@ int session_join(struct session *session, const struct control_message *join, in
 		 const struct ucred *who, char *reason, size_t reason_bytes)
 {
 	uint64_t now_ns = clock_now_ns();
+	struct triggers_place place;
 	struct process *process;
 	pid_t pid = who->pid;
 	int error = new_process_of(session, memfd, pidfd, who, &process, reason, reason_bytes);
@@ -323,6 +326,8 @@ int session_join(struct session *session, const struct control_message *join, in
 	if (session->trace.failed)
 		session_answer(session, process, RING_COLLECTOR_FAILED);
 	session->tools->drain.with_init |= pid == PROCESS_INIT;
+	place = session_place(session, now_ns);
+	triggers_watch(&session->triggers, &place, session->user->uid, who->gid);
 	log_info("process %d joined (%s)", (int)pid, join->program);
 	return 0;
 }
@@ -447,9 +452,19 @@ static void drain_running(struct session *session, struct process *process, uint
 		process->flush = flush;
 }
 
+struct triggers_place session_place(struct session *session, uint64_t now_ns)
+{
+	return (struct triggers_place){.copies = &session->copies,
+				       .loop = session->tools->loop,
+				       .trace = &session->trace,
+				       .processes = session->processes,
+				       .now_ns = now_ns};
+}
+
 void session_round(struct session *session, uint64_t now_ns, struct drain_result *result)
 {
 	uint64_t before = result->words;
+	struct triggers_place place;
 
 	user_round(session->user, now_ns);
 	rotate_processes(session);
@@ -476,6 +491,8 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 		drain_running(session, process, now_ns, result);
 		process_renew_rate(process, now_ns);
 	}
+	place = session_place(session, now_ns);
+	triggers_round(&session->triggers, &place);
 	answer_flushes(session, now_ns);
 	trace_output_renew_clocks(&session->trace, result->words != before, now_ns);
 	copies_check(&session->copies, &session->trace);

@@ -19,6 +19,7 @@
 #include "base/control.h"
 #include "session/copies.h"
 #include "session/drain.h"
+#include "session/triggers.h"
 #include "trace/folder.h"
 #include "trace/tool_run.h"
 #include "evprof/ring.h"
@@ -64,6 +65,7 @@ struct session_tools {
 	const char *output_template;
 	const char *formats;	   /* likewise: names with commas; NULL: none */
 	struct setting_keep keep;  /* likewise: the stretch that each trace keeps; all zeros: as its program wants */
+	const char *trigger;	   /* likewise: as EVPROF_TRIGGER; NULL: as its program wants */
 	struct resolver *resolver; /* symbolizes native frames */
 	struct folder folder;	   /* likewise: all zeros: none */
 	struct users users;	   /* the users of this collector and their limits */
@@ -89,6 +91,7 @@ struct session {
 	char format_list[CONTROL_FORMATS_MAX_BYTES];
 	struct tool_run shortening, formats;
 	struct copies copies;
+	struct session_triggers triggers;
 	char absent[CONTROL_REASON_MAX_BYTES]; /* reason of the first process that did not join; "": none */
 
 	struct process *processes;
@@ -154,6 +157,8 @@ int session_patience_us(const struct session *session, uint64_t now_ns);
 void session_announce(struct session *session, enum ring_sleep sleep);
 
 /* --- between session.c and session_end.c --- */
+
+struct triggers_place session_place(struct session *session, uint64_t now_ns);
 
 /* Writes the totals and the answer for a process, and wakes it. */
 void session_answer(struct session *session, struct process *process, enum ring_collector_state state);

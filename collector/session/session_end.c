@@ -191,7 +191,7 @@ void session_complete(struct session *session, struct process *process, const ch
 {
 	write_end(process, how, now_ns);
 	if (was_killed(process, how) && goes_on(session))
-		copies_add_killed(&session->copies, session->tools->loop, &session->trace, process, now_ns);
+		copies_add_killed(&session->copies, session->tools->loop, &session->trace, process);
 	session->ended_ns = now_ns;
 	pending_children_note(&session->pending, process, now_ns);
 	pending_children_keep(&session->pending, process, now_ns);
@@ -340,6 +340,14 @@ static bool wait_for_symbols(struct session *session, uint64_t now_ns)
 	return true;
 }
 
+/* Whether what a process did last may still be copied. */
+static bool wait_for_triggers(struct session *session, uint64_t now_ns)
+{
+	struct triggers_place place = session_place(session, now_ns);
+
+	return !session->trace.closed && wait_while(session, triggers_finish(&session->triggers, &place));
+}
+
 static void complete_all(struct session *session, uint64_t now_ns)
 {
 	for (struct process *process = session->processes; process; process = process->next) {
@@ -383,7 +391,8 @@ void session_check_end(struct session *session, uint64_t now_ns, bool more_to_co
 	if (session->tools->init_ends && !session->trace.closed)
 		complete_all(session, now_ns);
 	if (session->tools->init_ends || (!others && !pending_children_expected(&session->pending, now_ns))) {
-		if (!session->tools->init_ends && wait_for_symbols(session, now_ns))
+		if (!session->tools->init_ends &&
+		    (wait_for_symbols(session, now_ns) || wait_for_triggers(session, now_ns)))
 			return;
 		close_trace(session, now_ns);
 		if (wait_while(session, copies_check(&session->copies, &session->trace)))
@@ -404,6 +413,7 @@ void session_stop(struct session *session, uint64_t now_ns)
 {
 	complete_all(session, now_ns);
 	close_trace(session, now_ns);
+	triggers_stop(&session->triggers);
 	copies_stop(&session->copies);
 	tool_run_stop(&session->shortening);
 	tool_run_stop(&session->formats);
@@ -415,8 +425,8 @@ static bool is_about_to_end(const struct session *session, uint64_t now_ns)
 {
 	if ((pending_children_expected(&session->pending, now_ns) &&
 	     !pending_children_slow(&session->pending, now_ns)) ||
-	    session->formats.running || session->shortening.running || session->copies.count || session->finished ||
-	    (session->symbols_until_ns && !session->trace.closed))
+	    session->formats.running || session->shortening.running || session->copies.count ||
+	    session->triggers.until_ns || session->finished || (session->symbols_until_ns && !session->trace.closed))
 		return true;
 	for (const struct hold *hold = session->holds; hold; hold = hold->next) {
 		if (hold->closing)
@@ -443,9 +453,11 @@ static int process_patience_us(const struct process *process)
 int session_patience_us(const struct session *session, uint64_t now_ns)
 {
 	int least_us = session->pending.since_ns ? SLOW_PATIENCE_US : SESSION_PATIENT_US;
+	int triggers_us = triggers_patience_us(&session->triggers);
 
 	if (is_about_to_end(session, now_ns))
 		return SESSION_IMPATIENT_US;
+	least_us = triggers_us >= 0 && triggers_us < least_us ? triggers_us : least_us;
 	for (const struct process *process = session->processes; process; process = process->next) {
 		int us = process->complete ? SESSION_PATIENT_US : process_patience_us(process);
 

@@ -4,6 +4,7 @@
 #include "trace/tool_run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
@@ -47,6 +48,15 @@ static void run_ended(struct loop_source *source)
 	run->failed = info.si_code != CLD_EXITED || info.si_status != 0;
 }
 
+/* In the child. Descriptors that have the number of their stream already would be closed by the exec. */
+static void use_streams(const struct tool_run *run)
+{
+	if (dup2(run->input, STDIN_FILENO) < 0 || dup2(run->output, STDOUT_FILENO) < 0)
+		_exit(127);
+	fcntl(STDIN_FILENO, F_SETFD, 0);
+	fcntl(STDOUT_FILENO, F_SETFD, 0);
+}
+
 static int start_run(struct tool_run *run, const char *const *argv)
 {
 	static char *const environment[] = {NULL};
@@ -58,6 +68,8 @@ static int start_run(struct tool_run *run, const char *const *argv)
 		return error;
 	pid = syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, NULL, &pidfd, NULL, NULL); /* seccomp may refuse pidfd_open */
 	if (pid == 0) {
+		if (run->input != run->output)
+			use_streams(run);
 		execve(path, (char *const *)argv, environment);
 		_exit(127);
 	}

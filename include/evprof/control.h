@@ -34,6 +34,7 @@
  *   sample_rate integer   optional: stacks are sampled at this rate in samples a second, without hooks (sampling.h)
  *   memory_interval  integer  optional: allocations are sampled, one for each so many bytes on average
  *   keep_ns, keep_bytes  integer  optional: the trace keeps its last stretch only, of so many nanoseconds or bytes
+ *   trigger     string    optional: EVPROF_TRIGGER (trigger.h): on what the collector copies what the process did last
  *   native      boolean   optional: native stacks of allocations are recorded
  *   malloc_unseen  boolean  optional: native allocations were asked for, and do not reach evprof
  *   filtered    boolean   optional: functions are filtered (EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH)
@@ -89,6 +90,7 @@
 #define CONTROL_OPEN_DIGITS 16 /* a session that begins with this many zeros is not secret */
 #define CONTROL_BACKLOG 4096
 #define CONTROL_FORMATS_MAX_BYTES 256
+#define CONTROL_TRIGGER_MAX_BYTES 1024
 #define CONTROL_REASON_MAX_BYTES 512
 #define CONTROL_TARGET_MAX_BYTES 256
 #define CONTROL_HOLD_MAX_MS 300000
@@ -130,6 +132,7 @@
 #define ENV_MEMORY_INTERVAL "EVPROF_MEMORY_INTERVAL"
 #define ENV_MEMORY_LINES "EVPROF_MEMORY_LINES"
 #define ENV_KEEP "EVPROF_KEEP"
+#define ENV_TRIGGER "EVPROF_TRIGGER"
 #define ENV_NATIVE "EVPROF_NATIVE"
 #define ENV_PROGRAM_ONLY "EVPROF_PROGRAM_ONLY"
 #define ENV_START "EVPROF_START"

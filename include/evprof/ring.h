@@ -188,7 +188,8 @@ struct ring_header {
 
 /* Why T wants a copy of what it did last. */
 enum ring_snapshot {
-	RING_SNAPSHOT_SIGNAL = 0, /* EVPROF_SIGNAL */
+	RING_SNAPSHOT_SIGNAL = 0,    /* EVPROF_SIGNAL */
+	RING_SNAPSHOT_EXCEPTION = 1, /* one went uncaught: the collector knows whether that is a trigger */
 };
 #define RING_SNAPSHOTS 64u
 

@@ -27,7 +27,7 @@ static const char *const known_names[] = {
     ENV_CHILDREN, ENV_LOG,	    ENV_SESSION,	 ENV_INCLUDE,	   ENV_EXCLUDE,	  ENV_EXCLUDE_SYSPATH,
     ENV_FORMAT,	  ENV_CALIBRATE,    ENV_SAMPLE_RATE,	 ENV_NATIVE,	   ENV_FALLBACK,  ENV_READER_LIBRARY,
     ENV_PAGER,	  ENV_PROGRAM_ONLY, ENV_MEMORY_INTERVAL, ENV_MEMORY_LINES, ENV_START,	  ENV_SIGNAL,
-    ENV_KEEP};
+    ENV_KEEP,	  ENV_TRIGGER};
 
 const char *const config_event_names[CONFIG_EVENTS] = SETTING_EVENT_NAMES;
 
@@ -133,6 +133,21 @@ static struct setting_keep read_keep(bool complain)
 	if (allowed)
 		complain_of(complain, ENV_KEEP, value, allowed);
 	return keep;
+}
+
+static void read_trigger(bool complain)
+{
+	const char *value = value_of(ENV_TRIGGER);
+	struct triggers triggers;
+	const char *allowed = value ? setting_triggers(value, &triggers) : NULL;
+
+	if (allowed && complain) {
+		char shown[TEXT_SHOWN_BYTES];
+
+		log_line(LOG_ERROR, "%s=%s is not understood; it is %s; no copy is made by it", ENV_TRIGGER,
+			 text_shown(value, shown), allowed);
+	}
+	snprintf(config.trigger, sizeof(config.trigger), "%s", value && !allowed ? value : "");
 }
 
 /*
@@ -257,6 +272,7 @@ static void complain_of_unknown_names(void)
 			    "EVPROF_ON_FULL, EVPROF_CHILDREN, EVPROF_CALIBRATE, EVPROF_NATIVE, EVPROF_SAMPLE_RATE, "
 			    "EVPROF_MEMORY_INTERVAL, "
 			    "EVPROF_FORMAT, EVPROF_PROGRAM_ONLY, EVPROF_START, EVPROF_SIGNAL, EVPROF_KEEP, "
+			    "EVPROF_TRIGGER, "
 			    "EVPROF_FALLBACK and "
 			    "EVPROF_LOG",
 			    text_shown(name, shown));
@@ -323,6 +339,7 @@ void config_read(bool complain)
 	config.sample_rate = read_number(ENV_SAMPLE_RATE, setting_sample_rate, SAMPLING_RATE_DEFAULT, complain);
 	config.memory_interval = read_memory_interval(complain);
 	config.keep = read_keep(complain);
+	read_trigger(complain);
 	read_paths(complain);
 	read_socket(complain);
 	read_formats(complain);

@@ -9,6 +9,7 @@
 
 #include "evprof/control.h"
 #include "evprof/settings.h"
+#include "evprof/trigger.h"
 
 /* Names as in EVPROF_EVENTS and the trace: number i is 1 << i of enum setting_event. */
 #define CONFIG_EVENTS SETTING_EVENTS
@@ -35,6 +36,7 @@ struct config {
 	uint64_t memory_interval; /* EVPROF_MEMORY_INTERVAL; 0: every allocation is recorded, or none is */
 	char output[PATH_MAX];
 	char formats[CONTROL_FORMATS_MAX_BYTES]; /* EVPROF_FORMAT: known names with commas, or "" */
+	char trigger[CONTROL_TRIGGER_MAX_BYTES]; /* EVPROF_TRIGGER, or "" */
 	char socket[PATH_MAX];			 /* EVPROF_SOCKET, "" for a private collector */
 
 	/* EVPROF_SESSION, set by the first process of the tree */

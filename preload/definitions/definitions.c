@@ -134,6 +134,30 @@ static bool names_threads(struct object *code, const struct string strings[WIRE_
 	       (string_is(&strings[1], "name") && count_arguments(code) == 2);
 }
 
+/* What Thread._bootstrap_inner() calls with the exception that run() raised, from 3.8 on. */
+static bool is_excepthook(const struct string strings[WIRE_DEFINITION_STRINGS])
+{
+	return string_is(&strings[1], "invoke_excepthook") &&
+	       (ends_with(&strings[0], "/threading.py") || string_is(&strings[0], "threading.py"));
+}
+
+/* A thread that ends by SystemExit ends as it should. The end of the call comes here, too. */
+static void note_uncaught(void)
+{
+	static __thread const struct object *noted __attribute__((tls_model("initial-exec")));
+	struct object *type = NULL, *value = NULL, *traceback = NULL;
+
+	if (!python.PyErr_GetExcInfo || !python.system_exit)
+		return;
+	python.PyErr_GetExcInfo(&type, &value, &traceback);
+	if (type && type != *python.system_exit && value != noted)
+		process_note_uncaught();
+	noted = value;
+	python.Py_DecRef(type);
+	python.Py_DecRef(value);
+	python.Py_DecRef(traceback);
+}
+
 /* Matches the names of filter.h. strings[0] of a C function, which has no file, is its class. */
 static bool matches_filter(const struct string strings[WIRE_DEFINITION_STRINGS], bool c_function)
 {
@@ -201,6 +225,8 @@ static uint64_t define_code_as(struct object *code, struct string strings[WIRE_D
 					 .address = python_code_size(code)};
 	uint64_t value = names_threads(code, strings) ? (uint64_t)CODE_SLOW_SPECIAL << 32 : 0;
 
+	if (is_excepthook(strings))
+		value |= (uint64_t)CODE_SLOW_UNCAUGHT << 32;
 	if (code == thread_self.program)
 		value |= (uint64_t)CODE_SLOW_PROGRAM << 32;
 	if (!is_own(&strings[3]) && is_recorded(strings, false))
@@ -248,13 +274,15 @@ static uint32_t code_slow(struct object *code, struct object *globals, bool runn
 	struct definitions_guard guard;
 
 	/* Until 3.11 every resume of a generator comes here: return before the exception is saved. */
-	if (known && !(running && value >> 32 & CODE_SLOW_SPECIAL))
+	if (known && !(running && value >> 32 & (CODE_SLOW_SPECIAL | CODE_SLOW_UNCAUGHT)))
 		return (uint32_t)value;
 	definitions_enter(&guard);
 	if (!known)
 		value = define_code(code, globals, running && thread_self.unreported);
 	if (running && value >> 32 & CODE_SLOW_SPECIAL)
 		thread_names_learn(count_arguments(code) == 1);
+	if (running && value >> 32 & CODE_SLOW_UNCAUGHT)
+		note_uncaught();
 	python.PyErr_Clear();
 	definitions_leave(&guard);
 	return (uint32_t)value;

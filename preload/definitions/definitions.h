@@ -27,6 +27,7 @@
 #define CODE_SLOW_SPECIAL 4u	/* each call is examined, see thread_names_learn() */
 #define CODE_SLOW_C_FUNCTION 8u /* the key is a C function, not a code object at the same address */
 #define CODE_SLOW_PROGRAM 16u	/* its end may be that of the program, see hooks/program.h */
+#define CODE_SLOW_UNCAUGHT 32u	/* threading calls it with an exception that went uncaught in a thread */
 
 /*
  * Values up to here have an upper half of 0. The highest bit of the lower half is unused, so one comparison suffices.

@@ -258,6 +258,8 @@ static void build_message(struct text *text, int start, char *scratch, size_t si
 	add_output(text);
 	if (config.formats[0])
 		add_string(text, "formats", config.formats);
+	if (config.trigger[0])
+		add_string(text, "trigger", config.trigger);
 	add_events(text);
 	add_argv(text, scratch, size / 2);
 	text_add(text, "}");

@@ -59,6 +59,7 @@ static const char *resolve_symbols(void)
 	python.int_type = python_symbol("PyLong_Type");
 	python.generator_type = python_symbol("PyGen_Type");
 	python.coroutine_type = python_symbol("PyCoro_Type");
+	python.system_exit = python_symbol("PyExc_SystemExit");
 	python.none = python_symbol("_Py_NoneStruct");
 	return python.code_type && python.c_function_type && python.method_descriptor_type && python.none
 		   ? NULL

@@ -154,7 +154,8 @@ struct python_method {
 	X(struct object *, _PyType_LookupRef, (struct object *, struct object *))                                      \
 	X(int, PyDict_GetItemStringRef, (struct object *, const char *, struct object **))                             \
 	X(void, PyEval_SetProfileAllThreads, (python_profile profile, struct object *))                                \
-	X(int, Py_GetRecursionLimit, (void))
+	X(int, Py_GetRecursionLimit, (void))                                                                           \
+	X(void, PyErr_GetExcInfo, (struct object **, struct object **, struct object **))
 
 struct python {
 	bool found;
@@ -176,6 +177,7 @@ struct python {
 	struct object *none;
 	struct object *type_type;			/* may be NULL */
 	struct object *generator_type, *coroutine_type; /* may be NULL */
+	struct object **system_exit;			/* PyExc_SystemExit; may be NULL */
 	const void *function_type, *method_type;	/* of functions and methods written in Python */
 	size_t object_shift; /* added to the offsets of fields of objects: PYTHON_OBJECT_SHIFT or 0 */
 

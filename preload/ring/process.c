@@ -103,6 +103,14 @@ void process_wake_collector(void)
 	errno = saved_errno;
 }
 
+void process_note_uncaught(void)
+{
+	if (!process || atomic_load(&process->status) != PROCESS_JOINED)
+		return;
+	process_ask_snapshot(RING_SNAPSHOT_EXCEPTION);
+	process_wake_collector();
+}
+
 void process_look_again(void)
 {
 	for (uint32_t i = 0; i < atomic_load(&process->slots_used); i++)

@@ -143,6 +143,8 @@ void process_wakes_nobody(void);
 
 /* Asks for a copy of what this process did last, for that reason. Any thread, also in a signal handler. */
 void process_ask_snapshot(enum ring_snapshot why);
+/* An exception went uncaught: the collector may copy what led to it. */
+void process_note_uncaught(void);
 
 /* Wakes a collector whose header says that it sleeps. errno is kept. */
 void process_wake_collector(void);

@@ -137,6 +137,8 @@ static int on_audit(const char *event, struct object *arguments, void *data)
 		install_profile_changes();
 	if (event[0] == 's' && !strcmp(event, "sys.settrace"))
 		install_trace_changes();
+	if (event[0] == 's' && !strcmp(event, "sys.excepthook"))
+		process_note_uncaught();
 	if (event[0] == 'i' && install_has_begun() && !strcmp(event, "import")) {
 		if (python.PyTuple_GetItem)
 			greenlets_expect(python.PyTuple_GetItem(arguments, 0));

@@ -131,6 +131,7 @@ static const struct mistake mistakes[] = {
     {"EVPROF_LOG=loud", "EVPROF_LOG", "debug"},
     {"EVPROF=maybe", "EVPROF", "0"},
     {"EVPROF_SIGNAL=KILL", "EVPROF_SIGNAL", "USR2"},
+    {"EVPROF_TRIGGER=app.views>5", "EVPROF_TRIGGER", "loop>TIME"},
     {"EVPROF_OUTPUT=x-%q.evp", "EVPROF_OUTPUT", "%p"},
     {"EVPROF_OUTPUT=100%", "EVPROF_OUTPUT", "%%"},
     {"EVPROF_OUTPTU=x", "EVPROF_OUTPTU", "EVPROF_OUTPUT"},

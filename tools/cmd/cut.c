@@ -77,6 +77,15 @@ static int write_all(const struct request *request, struct trace *trace, const s
 	return error;
 }
 
+/* Whether a trace that is still being written has all of the stretch. */
+static bool is_past(const struct request *request, const struct trace *trace)
+{
+	char ignored[512];
+
+	return request->cut.until_ns && trace->damage.growing &&
+	       trace_verdict(trace, ignored, sizeof(ignored)) == CLI_GROWING;
+}
+
 static int cut_trace(const struct request *request, const char *path)
 {
 	struct trace *trace = verb_open("cut", &request->filter, path, request->in_place ? NULL : request->to);
@@ -93,7 +102,10 @@ static int cut_trace(const struct request *request, const char *path)
 	else
 		error = write_all(request, trace, &list);
 	cut_list_done(&list);
-	return verb_close(trace, error);
+	if (error || !is_past(request, trace))
+		return verb_close(trace, error);
+	trace_close(trace);
+	return CLI_FINE;
 }
 
 /* Checks the options together. */

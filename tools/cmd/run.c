@@ -55,6 +55,8 @@ static const char help_text[] =
     "                          which functions are recorded: patterns as for evprof report, with commas\n"
     "      --program-only      leave out what Python does before and after the program\n"
     "      --keep STRETCH      keep the last stretch only: 30s, 256M, or 10m,1G; evprof snapshot copies it\n"
+    "      --trigger LIST      copy what led to a slow call, a blocked loop, grown memory, an uncaught exception:\n"
+    "                          'app.views:*>500ms,loop>200ms,rss>1G,exception'\n"
     "      --stopped           record nothing until the program calls evprof.start()\n"
     "      --format LIST       also write the trace in these formats of evprof export, next to it\n"
     "      --calibrate         measure the cost of the hooks, for evprof report --calibrate\n"
@@ -133,6 +135,7 @@ static const struct verb_option options_known[] = {
     VERB_TAKE("program-only", 0, no_argument, take_setting, RUN_PROGRAM_ONLY),
     VERB_TAKE("no-children", 0, no_argument, take_setting, RUN_NO_CHILDREN),
     VERB_TAKE("keep", 0, required_argument, take_setting, RUN_KEEP),
+    VERB_TAKE("trigger", 0, required_argument, take_setting, RUN_TRIGGER),
     VERB_TAKE("stopped", 0, no_argument, take_setting, RUN_STOPPED),
     VERB_TAKE("wait", 0, optional_argument, take_wait, 0),
     VERB_FLAG("quiet", 'q', request, quiet),

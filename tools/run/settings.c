@@ -10,6 +10,7 @@
 #include "evprof/control.h"
 #include "evprof/filter.h"
 #include "evprof/settings.h"
+#include "evprof/trigger.h"
 
 #include "util/cli.h"
 
@@ -42,6 +43,7 @@ static const char *allowed_values(enum run_setting setting, const char *value, c
 	uint32_t number;
 	uint64_t bytes;
 	struct setting_keep keep;
+	struct triggers triggers;
 
 	switch (setting) {
 	case RUN_EVENTS:
@@ -52,6 +54,8 @@ static const char *allowed_values(enum run_setting setting, const char *value, c
 		return setting_memory_interval(value, &bytes);
 	case RUN_KEEP:
 		return setting_keep(value, &keep);
+	case RUN_TRIGGER:
+		return setting_triggers(value, &triggers);
 	case RUN_RING_SIZE:
 		return setting_ring_bytes(value, &bytes);
 	case RUN_ON_FULL:
@@ -90,6 +94,7 @@ static const struct {
     {"--stopped", ENV_START, "0", false},
     {"--keep", ENV_KEEP, NULL, false},
     {"--memory-lines", ENV_MEMORY_LINES, "1", false},
+    {"--trigger", ENV_TRIGGER, NULL, true},
 };
 
 static bool is_good(const char *name, const char *value, const char *allowed)

@@ -279,6 +279,7 @@ int trace_follow(struct trace *trace)
 	int error;
 
 	trace->no_ahead = true; /* it would read places that are forgotten below */
+	trace->damage.growing = trace->fd >= 0 && is_being_written(trace->fd);
 	if (trace->fd >= 0 && fstat(trace->fd, &status) == 0 && (uint64_t)status.st_size > trace->size_bytes)
 		trace->size_bytes = (uint64_t)status.st_size;
 	trace->place_count = 0;

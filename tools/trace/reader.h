@@ -32,7 +32,8 @@ int trace_open_memory(struct trace **trace, const void *bytes, size_t size, cons
 /*
  * Reads what a file that grows has got since it was opened, or since the last call. From then on each thread has only
  * the new chunks of events, so that a trace can be followed for weeks: streams over them begin at the first. To be
- * called between streams. start_ns and end_ns stay. Returns 0 or -ENOMEM; damage is counted.
+ * called between streams. start_ns and end_ns stay; damage.growing is renewed first. Returns 0 or -ENOMEM; damage is
+ * counted.
  */
 int trace_follow(struct trace *trace);
 void trace_close(struct trace *trace);
