@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "browser.h"
@@ -275,6 +276,48 @@ SCENARIO(serve, answers, SCENARIO_ONCE)
 	open_gate(&scene);
 	await_ready(&scene);
 	end(&scene);
+}
+
+static pid_t collector_pid(void)
+{
+	struct outcome *asked = run(.how = JOB_BARE, .args = {"%B/evprof", "status", "--json"}, .lingers = true);
+	json_t *status = json_loads(asked->out, 0, NULL);
+	pid_t pid = (pid_t)json_integer_value(json_object_get(json_object_get(status, "collector"), "pid"));
+
+	cr_assert(pid > 0, "%s%s", asked->out, asked->err);
+	json_decref(status);
+	return pid;
+}
+
+/* A collector that hangs keeps neither the page from answering nor the server from ending. */
+SCENARIO(serve, ends_while_a_collector_hangs, SCENARIO_ONCE)
+{
+	struct timespec before, after;
+	struct outcome *page;
+	struct scene scene;
+	pid_t pid;
+
+	(void)python;
+	apart();
+	scene = begin(python_any());
+	pid = collector_pid();
+	kill(pid, SIGSTOP);
+	sleep(1);
+	page = run(.how = JOB_BARE, .lingers = true, .timeout_s = 20,
+		   .args = {"python3", "-c",
+			    "import json, sys, urllib.request\n"
+			    "print(json.load(urllib.request.urlopen(sys.argv[1] + 'live', timeout=2))['age_ms'] > 500)",
+			    scene.url});
+	expect(page, page->status == 0 && strcmp(page->out, "True\n") == 0, "it answers with what it has");
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	cr_expect_eq(background_stop(scene.server), 0, "%s", file_read(scene.server->log, NULL));
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	cr_expect_lt(after.tv_sec - before.tv_sec, 4, "it waits for a second only");
+	kill(pid, SIGCONT);
+	cr_expect_eq(left_folders(scene.directory), 0, "its folder is gone");
+	for (int i = 0; i < 3; i++)
+		open_gate(&scene);
+	cr_expect_eq(background_wait(scene.program), 0, "%s", file_read(scene.program->log, NULL));
 }
 
 /* One line says what to do. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "evprof/version.h"
@@ -101,14 +102,24 @@ static unsigned look_at(struct serve_state *state, uint32_t focus)
 
 /* --- the data of the page --- */
 
+/* Since the last refresh. */
+static int64_t age_ms(const struct serve_state *state)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return state->number ? (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - state->since_ms : 0;
+}
+
 static void put_head(const struct serve_state *state, struct output *output)
 {
 	char name[256] = "";
 
 	gethostname(name, sizeof(name) - 1);
 	output_format(output,
-		      "{\"version\": \"%s\", \"number\": %" PRIu64 ", \"at_ms\": %" PRId64 ", \"interval_ms\": %d, ",
-		      EVPROF_VERSION, state->number, state->at_ms, state->interval_ms);
+		      "{\"version\": \"%s\", \"number\": %" PRIu64 ", \"at_ms\": %" PRId64 ", \"age_ms\": %" PRId64
+		      ", \"interval_ms\": %d, ",
+		      EVPROF_VERSION, state->number, state->at_ms, age_ms(state), state->interval_ms);
 	watch_json_put_text(output, "host", text_of(name));
 	output_string(output, ", ");
 	watch_json_put_text(output, "target", text_of(state->target));

@@ -30,6 +30,7 @@ struct serve_state {
 	struct serve_look looks[WATCH_FOCI];
 	uint64_t number;  /* of the last refresh, from 1 */
 	int64_t at_ms;	  /* since 1970 */
+	int64_t since_ms; /* when it was, of CLOCK_MONOTONIC */
 	char *collectors; /* the status of all, as a JSON array; NULL: none yet */
 	bool failed;	  /* out of memory in the last refresh */
 };

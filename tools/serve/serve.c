@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -23,6 +24,12 @@
 
 #define ANSWER_MS 5000
 #define TEND_MS 100 /* between two looks at the processes of snapshots */
+
+struct refresher {
+	struct serve_state *state;
+	int stop_fd;
+	pthread_t thread;
+};
 
 /* --- a refresh --- */
 
@@ -64,6 +71,7 @@ static void take_refresh(struct serve_state *state, const struct control_collect
 	state->failed = watch_host_take(&state->host, collectors) < 0;
 	state->number++;
 	state->at_ms = time_ms(CLOCK_REALTIME);
+	state->since_ms = time_ms(CLOCK_MONOTONIC);
 	history_add(&state->history, &state->host, state->number, state->at_ms);
 	free(state->collectors);
 	state->collectors = status;
@@ -82,41 +90,60 @@ static void refresh(struct serve_state *state)
 	control_collectors_done(&collectors);
 }
 
-/* --- until a signal --- */
-
-static bool tend_snapshots(struct serve_state *state)
+/* Until stop_fd is readable. */
+static void *refresh_always(void *owner)
 {
-	bool any;
-
-	pthread_mutex_lock(&state->lock);
-	any = snapshots_tend(&state->snapshots);
-	pthread_mutex_unlock(&state->lock);
-	return any;
-}
-
-/* False: a signal ends it. */
-static bool wait_until(struct serve_state *state, int signals, int64_t at_ms)
-{
-	struct pollfd poller = {.fd = signals, .events = POLLIN};
-	int64_t left_ms;
+	struct refresher *refresher = owner;
+	struct pollfd poller = {.fd = refresher->stop_fd, .events = POLLIN};
+	int64_t next_ms, left_ms;
 
 	do {
-		left_ms = at_ms - time_ms(CLOCK_MONOTONIC);
-		tend_snapshots(state);
-		if (poll(&poller, 1, left_ms < 0 ? 0 : left_ms < TEND_MS ? (int)left_ms : TEND_MS) > 0)
-			return false;
-	} while (left_ms > 0);
+		next_ms = time_ms(CLOCK_MONOTONIC) + refresher->state->interval_ms;
+		refresh(refresher->state);
+		left_ms = next_ms - time_ms(CLOCK_MONOTONIC);
+	} while (poll(&poller, 1, left_ms < 0 ? 0 : (int)left_ms) == 0);
+	return NULL;
+}
+
+static int start_refresher(struct refresher *refresher, struct serve_state *state)
+{
+	int error;
+
+	refresher->state = state;
+	refresher->stop_fd = eventfd(0, EFD_CLOEXEC);
+	if (refresher->stop_fd < 0)
+		return -errno;
+	error = pthread_create(&refresher->thread, NULL, refresh_always, refresher);
+	if (error)
+		close(refresher->stop_fd);
+	return -error;
+}
+
+/* False: it waits for a collector that does not answer, and goes on with the state until the process ends. */
+static bool stop_refresher(struct refresher *refresher)
+{
+	struct timespec until;
+
+	eventfd_write(refresher->stop_fd, 1);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 1;
+	if (pthread_timedjoin_np(refresher->thread, NULL, &until) != 0)
+		return false;
+	close(refresher->stop_fd);
 	return true;
 }
 
+/* --- until a signal --- */
+
 static void run(struct serve_state *state, int signals)
 {
-	int64_t next_ms;
+	struct pollfd poller = {.fd = signals, .events = POLLIN};
 
 	do {
-		next_ms = time_ms(CLOCK_MONOTONIC) + state->interval_ms;
-		refresh(state);
-	} while (wait_until(state, signals, next_ms));
+		pthread_mutex_lock(&state->lock);
+		snapshots_tend(&state->snapshots);
+		pthread_mutex_unlock(&state->lock);
+	} while (poll(&poller, 1, TEND_MS) == 0);
 }
 
 /* --- begin and end --- */
@@ -132,7 +159,7 @@ static int make_token(char token[SERVE_TOKEN_DIGITS + 1])
 	return 0;
 }
 
-/* For this thread and that of HTTP. Returns a descriptor or -errno. */
+/* For all threads. Returns a descriptor or -errno. */
 static int watch_signals(void)
 {
 	sigset_t set;
@@ -179,32 +206,48 @@ static void free_state(struct serve_state *state)
 	free(state);
 }
 
+/* Returns the exit status. */
+static int run_to_end(struct serve_state *state, struct refresher *refresher, const struct serve_settings *settings,
+		      int signals)
+{
+	bool began = begin(state, settings) == 0;
+
+	if (began) {
+		run(state, signals);
+		http_stop();
+	}
+	snapshots_done(&state->snapshots);
+	if (stop_refresher(refresher))
+		free_state(state);
+	return began ? CLI_FINE : CLI_FAILED;
+}
+
 int serve(const struct serve_settings *settings)
 {
 	struct serve_state *state = calloc(1, sizeof(*state));
+	static struct refresher refresher;
 	int signals = watch_signals(), error = state ? 0 : -ENOMEM, status = CLI_FAILED;
 
 	if (!error && signals < 0)
 		error = signals;
 	if (!error)
 		error = snapshots_init(&state->snapshots, settings->socket);
-	if (error) {
+	if (!error) {
+		pthread_mutex_init(&state->lock, NULL);
+		state->target = state->host.target = settings->target;
+		state->host.socket = settings->socket;
+		state->interval_ms = settings->interval_ms;
+		error = start_refresher(&refresher, state);
+		if (error)
+			snapshots_done(&state->snapshots);
+	}
+	if (!error) {
+		status = run_to_end(state, &refresher, settings, signals);
+	} else {
 		output_message("evprof serve: %s", strerror(-error));
 		free(state);
-		return CLI_FAILED;
 	}
-	pthread_mutex_init(&state->lock, NULL);
-	state->target = settings->target;
-	state->interval_ms = settings->interval_ms;
-	state->host.target = settings->target;
-	state->host.socket = settings->socket;
-	if (begin(state, settings) == 0) {
-		run(state, signals);
-		http_stop();
-		status = CLI_FINE;
-	}
-	snapshots_done(&state->snapshots);
-	free_state(state);
-	close(signals);
+	if (signals >= 0)
+		close(signals);
 	return status;
 }

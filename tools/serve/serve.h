@@ -1,8 +1,8 @@
 /*
  * serve.h - evprof serve: what recorded processes do now, on a page for browsers of this machine.
  *
- * Two threads: the caller's asks the collectors and counts, that of HTTP answers from what was counted last. A lock
- * divides them, which nobody holds while waiting for a collector or a browser.
+ * Three threads: one asks the collectors and counts, that of HTTP answers from what was counted last, and the caller's
+ * waits for a signal. A lock divides them, which nobody holds while waiting for a collector or a browser.
  */
 #ifndef EVPROF_TOOLS_SERVE_SERVE_H
 #define EVPROF_TOOLS_SERVE_SERVE_H

@@ -72,6 +72,20 @@ for wanted in (b"content-security-policy: default-src 'none'; script-src 'self'"
 expect("headers for other sites", b"access-control" in head, False)
 expect("a filter", {row["function"] for row in live("filter=LEAF")["functions"]} <= {"leaf"}, True)
 
+# Several pages that look at different functions do not mix them up.
+ids = {row["function"]: row["id"] for row in live("rows=200")["functions"]}
+for name, callers, callees in (("leaf", {"outer"}, set()), ("fib", {"outer", "fib"}, {"fib"}), ("outer", {"<module>"}, {"leaf", "fib"})) * 3:
+    until = time.monotonic() + 10
+    while True:
+        answer = live("focus=%d" % ids[name])
+        sides = [{row["function"] for row in answer["focus"][side]} for side in ("callers", "callees")]
+        if answer["focus_counted"] and sides == [callers, callees]:
+            break
+        if time.monotonic() > until or (answer["focus_counted"] and not (sides[0] <= callers and sides[1] <= callees)):
+            expect("callers and callees of %s" % name, sides, [callers, callees])
+        time.sleep(0.1)
+expect("the function", answer["focus"]["function"], "outer")
+
 # Clients that are silent, that write garbage, and that never read do not keep the others waiting.
 held = [socket.create_connection(("127.0.0.1", port), 10) for _ in range(60)]
 for i, stream in enumerate(held):

@@ -21,7 +21,9 @@ function summary(live) {
 	const shown = view.pid ? live.processes.filter((row) => row.pid === view.pid) : live.processes;
 	const sum = (member) => shown.reduce((all, row) => all + (row[member] || 0), 0);
 	const lost = sum('lost');
-	return `${plural(shown.length, 'process', 'processes')}, ${plural(sum('threads'), 'thread', 'threads')}, ` +
+	const ran = view.tab === 'functions' ? `${plural(live.function_count, 'function', 'functions')} ran` +
+		`${live.function_count > live.functions.length ? `, ${live.functions.length} are shown` : ''}; ` : '';
+	return `${ran}${plural(shown.length, 'process', 'processes')}, ${plural(sum('threads'), 'thread', 'threads')}, ` +
 		`${plural(sum('tasks'), 'task', 'tasks')}${lost ? `, ${count(lost)} events lost` : ''}`;
 }
 
@@ -52,7 +54,10 @@ function take(live) {
 	evprof.refreshes++;
 	evprof.ready = true;
 	silent = 0;
-	setState(view.paused ? 'wait' : 'good', `${view.paused ? 'stopped at' : 'live,'} ${clock(live.at_ms)}`);
+	if (live.age_ms > 3 * live.interval_ms + 2000)
+		setState('bad', `no refresh for ${duration(live.age_ms * 1e6)}: a collector does not answer`);
+	else
+		setState(view.paused ? 'wait' : 'good', `${view.paused ? 'stopped at' : 'live,'} ${clock(live.at_ms)}`);
 }
 
 /* Asks now. An answer to an older question is dropped. */
