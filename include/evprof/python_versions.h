@@ -42,29 +42,29 @@ enum python_trait {
 	PYTHON_STATES_FROM_MINUS_3 = 1 << 14, /* 3.13, 3.14 */
 	PYTHON_STATES_FROM_0 = 1 << 16,	      /* 3.15 */
 	PYTHON_AWAITED_BELOW = 1 << 17,	      /* what it awaits is the last but one of its stack (from 3.15 on) */
-	PYTHON_STACK_ADDRESS = 1 << 15,	 /* a frame has the address of the end of its stack, and no depth */
+	PYTHON_STACK_ADDRESS = 1 << 15,	      /* a frame has the address of the end of its stack, and no depth */
 };
 
 /* Offsets of the table in versions.c, in bytes; 0 where the field is not read in this version. */
 struct python_layout {
-	uint8_t yields[2];     /* YIELD_VALUE, plain and instrumented (from 3.12 on); 0: not known */
-	size_t code_bytes;     /* PyCodeObject.co_code (until 3.10) */
-	size_t frame_last;     /* PyFrameObject.f_lasti (until 3.10) */
-	unsigned last_unit;    /* bytes of one unit of f_lasti */
-	size_t inner_previous; /* _PyInterpreterFrame.prev_instr (3.11) */
-	size_t locals;	       /* f_localsplus of the frame, or of the inner frame */
-	size_t chain_code;     /* the code of an interpreter frame, which is a PyFrameObject until 3.10 ... */
-	size_t chain_back;     /* ... and the frame of its caller */
-	size_t chain_globals;  /* ... and its globals */
-	size_t frame_owner;    /* _PyInterpreterFrame.owner, a byte (from 3.11 on) */
-	size_t frame_stack;    /* the end of a suspended frame's stack: its depth, or PYTHON_STACK_ADDRESS */
-	size_t frame_values;   /* PyFrameObject.f_valuestack, from which the depth counts; 0: from the locals on */
+	uint8_t yields[2];	/* YIELD_VALUE, plain and instrumented (from 3.12 on); 0: not known */
+	size_t code_bytes;	/* PyCodeObject.co_code (until 3.10) */
+	size_t frame_last;	/* PyFrameObject.f_lasti (until 3.10) */
+	unsigned last_unit;	/* bytes of one unit of f_lasti */
+	size_t inner_previous;	/* _PyInterpreterFrame.prev_instr (3.11) */
+	size_t locals;		/* f_localsplus of the frame, or of the inner frame */
+	size_t chain_code;	/* the code of an interpreter frame, which is a PyFrameObject until 3.10 ... */
+	size_t chain_back;	/* ... and the frame of its caller */
+	size_t chain_globals;	/* ... and its globals */
+	size_t frame_owner;	/* _PyInterpreterFrame.owner, a byte (from 3.11 on) */
+	size_t frame_stack;	/* the end of a suspended frame's stack: its depth, or PYTHON_STACK_ADDRESS */
+	size_t frame_values;	/* PyFrameObject.f_valuestack, from which the depth counts; 0: from the locals on */
 	size_t generator_frame; /* of a generator: its frame (until 3.10 a pointer) */
-	size_t state_profile;  /* PyThreadState.c_profilefunc */
-	size_t state_tracing;  /* PyThreadState.use_tracing (until 3.9) */
-	size_t state_cframe;   /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
-	size_t state_bytes;    /* PyThreadState (until 3.11) */
-	size_t runtime_ceval;  /* _PyRuntime.ceval, see python_takes_pending_calls() (3.8) */
+	size_t state_profile;	/* PyThreadState.c_profilefunc */
+	size_t state_tracing;	/* PyThreadState.use_tracing (until 3.9) */
+	size_t state_cframe;	/* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
+	size_t state_bytes;	/* PyThreadState (until 3.11) */
+	size_t runtime_ceval;	/* _PyRuntime.ceval, see python_takes_pending_calls() (3.8) */
 };
 
 /*

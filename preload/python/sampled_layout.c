@@ -40,8 +40,8 @@ static uint32_t find_word(const void *at, uintptr_t word, uint32_t from, uint32_
 
 /* ---- threads and frames ------------------------------------------------------------------------------------------ */
 
-#define STATE_BYTES 1024     /* PyThreadState is larger in all versions */
-#define THREAD_BYTES 2048    /* struct pthread of glibc, likewise */
+#define STATE_BYTES 1024  /* PyThreadState is larger in all versions */
+#define THREAD_BYTES 2048 /* struct pthread of glibc, likewise */
 
 /* Until 3.7 no function returns it. */
 static const void *interpreter_of(const void *state)
@@ -96,9 +96,8 @@ static bool find_instruction(const void *frame, const struct object *code, long 
 		return *(const int *)((const char *)frame + python.layout.frame_last) ==
 		       last / (long)python.layout.last_unit;
 	}
-	sampling.frame_instruction =
-	    find_word(frame, (uintptr_t)code + sampling.code_instructions + (uintptr_t)last, PYTHON_INSTRUCTION_FIRST,
-		      PYTHON_INSTRUCTION_END);
+	sampling.frame_instruction = find_word(frame, (uintptr_t)code + sampling.code_instructions + (uintptr_t)last,
+					       PYTHON_INSTRUCTION_FIRST, PYTHON_INSTRUCTION_END);
 	return sampling.frame_instruction != 0;
 }
 
