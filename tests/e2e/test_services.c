@@ -199,6 +199,24 @@ SCENARIO_SOME(services, unrecorded, SUPPORTED)
 	expect(outcome, !strstr(file_read(path_in(outcome, "seen"), NULL), "snapshot"), "no snapshot");
 }
 
+/* Without a framework, and what the two interfaces allow beyond what frameworks do. */
+SCENARIO(services, middleware, SUPPORTED)
+{
+	struct outcome *outcome, *judged;
+	char *seen;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .args = {"@middleware.py"},
+		      .env = {text("PYTHONPATH=%s", program_path("../../../tools/python")), "EVPROF_EVENTS=call",
+			      "EVPROF_OUTPUT=middleware.evp"});
+	expect(outcome, outcome->status == 0, "the program finds what it expects");
+	seen = path_in(outcome, "seen.json");
+	file_write(seen, outcome->out, outcome->out_bytes);
+	judged = run(.how = JOB_BARE, .args = {"python3", "@judge_spans.py", seen,
+					       spans_of(outcome, path_in(outcome, "middleware.evp"))});
+	expect(judged, judged->status == 0 && strcmp(judged->out, "79 rows agree\n") == 0, "each span is as it was");
+}
+
 /* ---- OpenTelemetry and Sentry ---------------------------------------------------------------------------------- */
 
 /* The spans of the trace are those that the SDK exported; then the paths of two snapshots. */
@@ -239,4 +257,95 @@ SCENARIO(services, opentelemetry, SUPPORTED)
 SCENARIO(services, sentry, SUPPORTED)
 {
 	expect_sdk(python, "sentry_spans.py", "sentry_sdk");
+}
+
+/* ---- prefork servers under a daemon ---------------------------------------------------------------------------- */
+
+static long number(const json_t *root, const char *name)
+{
+	return (long)json_integer_value(json_object_get(root, name));
+}
+
+/* The trace of the master has each worker that answered, and each of their calls; so has the snapshot. */
+static void expect_workers(const struct outcome *outcome, const json_t *said)
+{
+	struct outcome *list =
+	    run(.how = JOB_BARE, .args = {"sh", "-c", text("ls %s/traces/*.evp | grep -v killed", outcome->directory)});
+	char *trace = text("%.*s", (int)strcspn(list->out, "\n"), list->out);
+	const char *traces[] = {trace, path_in(outcome, "snapshot.evp")};
+	json_t *info = trace_info(trace), *pid;
+	size_t i;
+
+	expect(list, strcmp(list->out, text("%s\n", trace)) == 0, "one trace");
+	json_array_foreach(json_object_get(said, "workers"), i, pid)
+	    expect(outcome, info_process(info, (long)json_integer_value(pid)), "worker %ld is in the trace",
+		   (long)json_integer_value(pid));
+	for (i = 0; i < 2; i++) {
+		json_t *report = trace_report(traces[i], NULL);
+
+		expect(outcome, report_calls(report, "/preforked.py", "leaf") == 10 * number(said, "answers"),
+		       "%ld calls in %s", report_calls(report, "/preforked.py", "leaf"), traces[i]);
+		json_decref(report);
+	}
+	json_decref(info);
+}
+
+/* workers: how many different ones answer at least, as each is replaced after some requests. */
+static void expect_prefork(struct job *job, size_t workers)
+{
+	struct outcome *outcome;
+	json_t *said;
+
+	library_path();
+	job->how = JOB_BARE;
+	job->timeout_s = 230;
+	job->env[0] = "EVPROF_EVENTS=call";
+	job->env[1] = "EVPROF_INCLUDE=*/preforked.py";
+	job->env[2] = "PYTHONDONTWRITEBYTECODE=1";
+	outcome = job_run(job);
+	said = json_loads(outcome->out, 0, NULL);
+	expect(outcome, outcome->status == 0 && said, "the server answers");
+	expect(outcome, number(said, "server") == 0 && number(said, "snapshot") == 0, "all end well");
+	expect(outcome, number(said, "lost") == 0 && number(said, "recorded") >= 3, "nothing is lost");
+	expect(outcome, json_array_size(json_object_get(said, "workers")) >= workers, "workers were replaced");
+	expect_workers(outcome, said);
+	json_decref(said);
+}
+
+/* Workers are replaced after ten requests, and all of them at SIGHUP. */
+SCENARIO_SOME(services, prefork_gunicorn, SUPPORTED)
+{
+	struct job job = {.args = {"python3", "@prefork.py", "%B", python->command[0], "-m", "gunicorn", "-w", "2",
+				   "--max-requests", "10", "--log-level", "warning", "-b", "ADDRESS",
+				   "preforked:application"}};
+
+	job.env[3] = paths_of(python, "gunicorn");
+	expect_prefork(&job, 4);
+}
+
+/* A worker of celery is replaced after eight tasks. */
+SCENARIO_SOME(services, prefork_celery, SUPPORTED)
+{
+	struct job job = {.args = {"python3", "@prefork.py", "%B", python->command[0], "-m", "celery", "-A",
+				   "preforked", "worker", "-c", "2", "--max-tasks-per-child", "8", "--without-gossip",
+				   "--without-mingle", "-l", "WARNING"},
+			  .env = {NULL, NULL, NULL, NULL, "CELERY=1"}};
+
+	job.env[3] = paths_of(python, "celery");
+	expect_prefork(&job, 4);
+}
+
+/* uwsgi executes itself at SIGHUP, and goes on in the same trace. Its Python is the system's. */
+SCENARIO(services, prefork_uwsgi, SCENARIO_ONCE)
+{
+	struct outcome *found = run(.how = JOB_BARE, .args = {"sh", "-c", "uwsgi --need-plugin python3 --version"});
+	struct job job = {.args = {"python3", "@prefork.py", "%B", "uwsgi", "--need-plugin", "python3", "--http-socket",
+				   "ADDRESS", "--wsgi-file", program_path("services/preforked.py"), "--master",
+				   "--processes", "2", "--max-requests", "10", "--min-worker-lifetime", "1",
+				   "--die-on-term"}};
+
+	(void)python;
+	if (found->status)
+		cr_skip_test("uwsgi, or its plugin for Python 3, is not installed");
+	expect_prefork(&job, 4);
 }

@@ -49,6 +49,8 @@ def check_failed(span, read):
 
 def main(framework, seen, asked, read):
     handled = {row["path"]: row for row in rows(seen) if "path" in row}
+    if framework == "fastapi" and [row["lifespan"] for row in rows(seen) if "lifespan" in row] != ["startup", "shutdown"]:
+        wrong("the service did not begin and end as it does without evprof")
     asked = {row["asked"]: row for row in rows(asked)}
     spans = [row for row in rows(read) if row["what"] == "span"]
     requests = {dict(row["arguments"]).get("path"): row for row in spans if row["name"] != "response"}
