@@ -118,7 +118,8 @@ static int put_number(uint64_t number)
 	if (number % 4 < 2 && writer_has_room(writer) && writer_put_fast(writer, wire_head(WIRE_CALL, low)))
 		return 1;
 	if (number % 4 == 2 && writer_has_room(writer) &&
-	    writer_put_fast_extra(writer, wire_memory_head(WIRE_MALLOC, 0, number & 0xffff), address, false))
+	    writer_put_fast_extra(writer, wire_memory_head(WIRE_MALLOC, 0, number & 0xffff), address, false,
+				  writer_here(writer)))
 		return 1;
 	if (number % 64 == 63) {
 		char name[32];

@@ -312,7 +312,8 @@ Test(writer, the_fast_path_writes_what_the_slow_one_writes)
 	writer = thread_self.writer;
 	cr_assert(writer_has_room(writer));
 	cr_assert(writer_put_fast(writer, wire_head(WIRE_CALL, 5)));
-	cr_assert(writer_put_fast_extra(writer, wire_memory_head(WIRE_MALLOC, 1, 64), 0x1000, false));
+	cr_assert(
+	    writer_put_fast_extra(writer, wire_memory_head(WIRE_MALLOC, 1, 64), 0x1000, false, writer_here(writer)));
 	cr_assert_eq(ring_head(&slots[0]), 5);
 	cr_assert_eq(head_at(2), wire_head(WIRE_CALL, 5));
 	cr_assert_eq(head_at(3), wire_memory_head(WIRE_MALLOC, 1, 64));
@@ -329,7 +330,7 @@ static void hold(struct writer *writer, uint64_t block, bool fast)
 	struct writer_point before;
 
 	if (fast) {
-		cr_assert(writer_put_fast_extra(writer, head, block, true));
+		cr_assert(writer_put_fast_extra(writer, head, block, true, writer_here(writer)));
 		return;
 	}
 	cr_assert_eq(writer_reserve(WIRE_MALLOC), writer);
