@@ -1,6 +1,7 @@
 /*
  * test_switch.c - recording is stopped and started: while it is stopped no hook is set, and what runs on afterwards is
- * recorded from its first event on. The oracle is the program, which counts its calls and looks into its own memory.
+ * recorded from its first event on; and a stretch of a running program is recorded (evprof record). The oracle is the
+ * program, which counts its calls and looks into its own memory.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -172,7 +173,7 @@ struct served {
 	char *trace;
 };
 
-static struct served begin_served(const struct python *python, const char *variable)
+static struct served begin_served(const struct python *python, enum job_how how, const char *variable)
 {
 	const char *directory = run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory;
 	char *path = text("%s/phase", directory);
@@ -189,6 +190,7 @@ static struct served begin_served(const struct python *python, const char *varia
 	served.trace = text("%s/served.evp", directory);
 	served.program = background_start(
 	    &(struct job){.python = python,
+			  .how = how,
 			  .args = {"@served.py", path},
 			  .directory = directory,
 			  .env = {"EVPROF_EVENTS=call,c_call,mem", text("EVPROF_OUTPUT=%s", served.trace), variable}});
@@ -216,11 +218,25 @@ static void expect_asked(const char *verb, const char *one, const char *other, c
 	expect(outcome, outcome->status == 0 && strstr(outcome->err, said), "evprof %s: %s", verb, said);
 }
 
+/* Ends the program. Returns how often it has called each leaf. */
+static json_t *end_served(const struct served *served)
+{
+	const char *said;
+	json_t *counts;
+
+	served->phase[0] = 9;
+	cr_expect_eq(background_wait(served->program), 0);
+	said = strchr(file_read(served->program->log, NULL), '[');
+	counts = json_loads(said ? said : "", JSON_DISABLE_EOF_CHECK, NULL);
+	cr_assert(counts, "%s", file_read(served->program->log, NULL));
+	return counts;
+}
+
 /* The program is stopped and started again from outside; by its pid or its name. */
 static void expect_switched(const struct python *python, const char *variable)
 {
-	struct served served = begin_served(python, variable);
-	char *pid = text("%d", (int)served.program->pid), *report_text;
+	struct served served = begin_served(python, JOB_PRELOAD, variable);
+	char *pid = text("%d", (int)served.program->pid);
 	json_t *counts, *report;
 	struct outcome *dump;
 
@@ -236,11 +252,7 @@ static void expect_switched(const struct python *python, const char *variable)
 	expect_asked("start", "served", NULL, text("evprof: recording %s served", pid));
 	enter(&served, 2);
 	expect_asked("mark", "here", "all", text("evprof: marked %s served", pid));
-	served.phase[0] = 9;
-	cr_expect_eq(background_wait(served.program), 0);
-	report_text = file_read(served.program->log, NULL);
-	counts = json_loads(strchr(report_text, '[') ? strchr(report_text, '[') : "", JSON_DISABLE_EOF_CHECK, NULL);
-	cr_assert(counts, "%s", report_text);
+	counts = end_served(&served);
 	report = trace_report(served.trace, NULL);
 	cr_expect_eq(report_calls(report, "/served.py", "leaf_1"), 0);
 	cr_expect_eq(report_calls(report, "/served.py", "leaf_2"), json_integer_value(json_array_get(counts, 2)));
@@ -274,4 +286,133 @@ SCENARIO(switch, nobody_there, SCENARIO_ONCE)
 	expect(outcome, outcome->status == 2 && strstr(outcome->err, "a mark has a name"), "a line");
 	outcome = ask("start", "one", "other");
 	expect(outcome, outcome->status == 2 && strstr(outcome->err, "one process or program at a time"), "a line");
+}
+
+/* ---- a stretch --------------------------------------------------------------------------------------------------- */
+
+struct stretch {
+	struct served served;
+	struct background *recorder;
+	char *trace;
+};
+
+/* Calls leaf_2, then begins to record. begins: the end of the line that says so. */
+static struct stretch begin_stretch(const struct python *python, enum job_how how, const char *variable,
+				    const char *target, const char *begins)
+{
+	struct stretch stretch = {.served = begin_served(python, how, variable)};
+	char *pid = text("%d", (int)stretch.served.program->pid);
+	const char *said = "";
+
+	enter(&stretch.served, 2);
+	enter(&stretch.served, 0);
+	stretch.trace = text("%s.stretch.evp", stretch.served.trace);
+	stretch.recorder = background_start(&(struct job){
+	    .how = JOB_BARE,
+	    .args = {"%B/evprof", "record", "--for", "600s", "-o", stretch.trace, target ? target : pid}});
+	begins = text("evprof: recording %s %s", pid, begins);
+	for (unsigned i = 0; i < 60000 && !strstr(said, begins); i++) {
+		usleep(1000);
+		said = file_read(stretch.recorder->log, NULL);
+	}
+	cr_assert(strstr(said, begins), "%s", said);
+	return stretch;
+}
+
+static void expect_leaf(const char *trace, const char *leaf, long long calls)
+{
+	json_t *report = trace_report(trace, NULL);
+
+	cr_expect_eq(report_calls(report, "/served.py", leaf), calls, "%ld calls of %s in %s, not %lld",
+		     report_calls(report, "/served.py", leaf), leaf, trace, calls);
+	json_decref(report);
+}
+
+/* The program calls leaf_1 in the stretch only. Returns its counts. */
+static json_t *end_stretch(const struct stretch *stretch, useconds_t pause)
+{
+	json_t *counts;
+
+	enter(&stretch->served, 1);
+	usleep(pause);
+	enter(&stretch->served, 0);
+	cr_expect_eq(background_stop(stretch->recorder), 0, "%s", file_read(stretch->recorder->log, NULL));
+	enter(&stretch->served, 2);
+	counts = end_served(&stretch->served);
+	expect_leaf(stretch->trace, "leaf_1", json_integer_value(json_array_get(counts, 1)));
+	expect_leaf(stretch->trace, "leaf_2", 0);
+	return counts;
+}
+
+SCENARIO(switch, stretch_of_recorded, 6)
+{
+	struct stretch stretch = begin_stretch(python, JOB_PRELOAD, NULL, "served", "served into");
+	json_t *counts = end_stretch(&stretch, 0);
+
+	expect_leaf(stretch.served.trace, "leaf_1", json_integer_value(json_array_get(counts, 1)));
+	expect_leaf(stretch.served.trace, "leaf_2", json_integer_value(json_array_get(counts, 2)));
+	json_decref(counts);
+}
+
+SCENARIO(switch, stretch_of_stopped, SUPPORTED)
+{
+	struct stretch stretch = begin_stretch(python, JOB_PRELOAD, "EVPROF_START=0", NULL, "served\n");
+	json_t *counts = end_stretch(&stretch, 0);
+
+	expect_leaf(stretch.served.trace, "leaf_1", json_integer_value(json_array_get(counts, 1)));
+	expect_leaf(stretch.served.trace, "leaf_2", 0);
+	json_decref(counts);
+}
+
+SCENARIO(switch, stretch_of_unknown, 6)
+{
+	struct stretch stretch;
+
+	if (built_with_asan())
+		cr_skip_test("a library with the address sanitizer cannot be loaded late");
+	stretch = begin_stretch(python, JOB_BARE, NULL, NULL, "");
+	json_decref(end_stretch(&stretch, 0));
+}
+
+/* What leaves the trace meanwhile is in the stretch all the same. */
+SCENARIO_SOME(switch, stretch_of_kept, 6)
+{
+	struct stretch stretch = begin_stretch(python, JOB_PRELOAD, "EVPROF_KEEP=1s", NULL, "served into");
+
+	json_decref(end_stretch(&stretch, 2500000));
+}
+
+SCENARIO(switch, stretch_of_ended, 6)
+{
+	struct stretch stretch = begin_stretch(python, JOB_PRELOAD, NULL, NULL, "served into");
+	json_t *counts;
+
+	enter(&stretch.served, 1);
+	counts = end_served(&stretch.served);
+	cr_expect_eq(background_wait(stretch.recorder), 0, "%s", file_read(stretch.recorder->log, NULL));
+	expect_leaf(stretch.trace, "leaf_1", json_integer_value(json_array_get(counts, 1)));
+	expect_leaf(stretch.trace, "leaf_2", 0);
+	json_decref(counts);
+}
+
+static void expect_refused(const char *first, const char *second, const char *third, const char *line)
+{
+	struct outcome *outcome = tool("record", first, second, third);
+
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, line), "a line has: %s", line);
+	expect(outcome, strchr(outcome->err, '\n') == outcome->err + strlen(outcome->err) - 1, "one line");
+}
+
+SCENARIO(switch, stretch_refused, SCENARIO_ONCE)
+{
+	(void)python;
+	if (geteuid() == 0)
+		cr_assert(unshare(CLONE_NEWNET) == 0);
+	expect_refused("all", NULL, NULL, "one process, by its PID or NAME");
+	expect_refused("nobody", NULL, NULL, "no process nobody is recorded");
+	expect_refused("999999999", NULL, NULL, "there is no process 999999999");
+	expect_refused("--for", "soon", "1", "--for wants a time");
+	expect_refused("--for", "0s", "1", "--for is 1ms to 1000000s, not 0s");
+	expect_refused("-o", "-", "1", "a trace needs a file, not -");
+	expect_refused("--events", "guesses", text("%d", (int)getpid()), "--events guesses is not understood");
 }

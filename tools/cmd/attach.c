@@ -124,27 +124,13 @@ static bool parse_times(struct attaching *attaching)
 	return !attaching->duration || parse_time(attaching->verb, "--for", attaching->duration, &attaching->for_ms);
 }
 
-static bool is_allowed(const struct attaching *attaching, const char *option, const char *value, const char *allowed)
-{
-	return !allowed || cli_misused(attaching->verb, "%s %s is not understood; allowed: %s", option, value, allowed);
-}
-
-static bool check_settings(const struct attaching *attaching)
+static bool check_keep(const struct attaching *attaching)
 {
 	struct setting_keep keep;
-	uint32_t events = 0;
+	const char *allowed = attaching->keep ? setting_keep(attaching->keep, &keep) : NULL;
 
-	if (attaching->events &&
-	    !is_allowed(attaching, "--events", attaching->events, setting_events(attaching->events, &events)))
-		return false;
-	if (events & EVENT_SAMPLE)
-		return cli_misused(attaching->verb, "samples need nothing in the process: --events sample is not for "
-						    "evprof attach");
-	if (events & EVENT_MALLOC)
-		return cli_misused(attaching->verb, "native allocations are recorded from the start of a program only "
-						    "(evprof run)");
-	return !attaching->keep ||
-	       is_allowed(attaching, "--keep", attaching->keep, setting_keep(attaching->keep, &keep));
+	return !allowed ||
+	       cli_misused(attaching->verb, "--keep %s is not understood; allowed: %s", attaching->keep, allowed);
 }
 
 /* --- settings --- */
@@ -411,7 +397,7 @@ static int parse(struct attaching *attaching, const struct verb_usage *usage, in
 
 	if (status != VERB_PARSED)
 		return status;
-	if (!parse_pid(attaching, argc, argv, &pid) || !parse_times(attaching) || !check_settings(attaching) ||
+	if (!parse_pid(attaching, argc, argv, &pid) || !parse_times(attaching) || !check_keep(attaching) ||
 	    find_target(attaching, pid) < 0)
 		return CLI_FAILED;
 	return VERB_PARSED;
@@ -420,11 +406,16 @@ static int parse(struct attaching *attaching, const struct verb_usage *usage, in
 int cmd_attach(int argc, char **argv)
 {
 	static const struct verb_option options_known[] = {
-	    VERB_TEXT("output", 'o', attaching, output), VERB_TEXT("for", 0, attaching, duration),
-	    VERB_TEXT("events", 0, attaching, events),	 VERB_TEXT("keep", 0, attaching, keep),
-	    VERB_TEXT("include", 0, attaching, include), VERB_TEXT("exclude", 0, attaching, exclude),
-	    VERB_TEXT("socket", 0, attaching, socket),	 VERB_TEXT("wait", 0, attaching, wait),
-	    VERB_FLAG("quiet", 'q', attaching, quiet),	 VERB_OPTIONS_END,
+	    VERB_TEXT("output", 'o', attaching, output),
+	    VERB_TEXT("for", 0, attaching, duration),
+	    VERB_EVENTS(attaching),
+	    VERB_TEXT("keep", 0, attaching, keep),
+	    VERB_TEXT("include", 0, attaching, include),
+	    VERB_TEXT("exclude", 0, attaching, exclude),
+	    VERB_TEXT("socket", 0, attaching, socket),
+	    VERB_TEXT("wait", 0, attaching, wait),
+	    VERB_FLAG("quiet", 'q', attaching, quiet),
+	    VERB_OPTIONS_END,
 	};
 	static const struct verb_usage usage = {"attach", options_known, {attach_help}};
 	struct attaching attaching = {.verb = "attach", .collector = -1, .meeting.fd = -1};

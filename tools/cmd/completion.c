@@ -40,6 +40,8 @@ static const struct {
     {"annotate", "by", "thread"},
     {"annotate", "format", "text json"},
     {"export", "weight", "time bytes allocations live peak temporary"},
+    {"record", "events", "call c_call exception mem line cpu"},
+    {"attach", "events", "call c_call exception mem line cpu"},
     {"run", "events", "call c_call exception mem line cpu malloc"},
     {"run", "on-full", "wait drop"},
     {"run", "log", "error warning info debug"},

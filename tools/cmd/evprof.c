@@ -21,6 +21,7 @@ const struct verb verbs[] = {
     {"mark", cmd_mark, "set a mark in the traces of running processes"},
     {"snapshot", cmd_snapshot, "copy what is recorded of running processes, as a trace"},
     {"stack", cmd_stack, "what all threads of a running Python do now, recorded or not"},
+    {"record", cmd_record, "a stretch of a running Python as a trace, recorded or not"},
     {"attach", cmd_attach, "record a running Python that was started without evprof"},
     {"detach", cmd_detach, "end that, and leave it as it was"},
     {"report", cmd_report, "the table of cProfile: calls and times by function"},

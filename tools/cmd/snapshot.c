@@ -13,9 +13,11 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "cmd/snapshot.h"
 #include "cmd/verbs.h"
 #include "control/collectors.h"
 #include "cut/cut.h"
+#include "evprof/control.h"
 #include "util/cli.h"
 #include "util/output.h"
 
@@ -38,17 +40,6 @@ static const char help_text[] =
 
 #define ANSWER_MS 10000
 #define HOLD_MS 120000
-
-struct snapshot {
-	const char *target;
-	const char *to; /* NULL: a name is made */
-	const char *socket;
-	const char *last;
-	int64_t last_ns; /* 0: all */
-	bool quiet;
-	size_t written;
-	int status;
-};
 
 static void worsen(struct snapshot *snapshot, int status)
 {
@@ -88,7 +79,7 @@ static bool filter_target(const struct snapshot *snapshot, const json_t *describ
 	if (!strcmp(snapshot->target, "all") || strspn(snapshot->target, "0123456789") != strlen(snapshot->target))
 		return true;
 	snprintf(text, sizeof(text), "%" PRId64, (int64_t)json_integer_value(json_array_get(pids, 0)));
-	return filter_take(filter, "snapshot", FILTER_PROCESS, text);
+	return filter_take(filter, snapshot->verb, FILTER_PROCESS, text);
 }
 
 static int copy_trace(struct snapshot *snapshot, const json_t *described, struct trace *trace, const char *path)
@@ -102,11 +93,13 @@ static int copy_trace(struct snapshot *snapshot, const json_t *described, struct
 
 	if (snapshot->last_ns && until_ns - snapshot->last_ns > stretch.from.ns)
 		stretch.from.ns = until_ns - snapshot->last_ns;
+	if (snapshot->from_ns > stretch.from.ns)
+		stretch.from.ns = snapshot->from_ns;
 	error = filter_target(snapshot, described, &filter) ? 0 : -EINVAL;
 
 	progress_begin(&progress, "copying", 0);
 	if (!error)
-		error = cut_write_file(trace, &stretch, &filter, &progress, "snapshot", path, false);
+		error = cut_write_file(trace, &stretch, &filter, &progress, snapshot->verb, path, false);
 	progress_end(&progress);
 	filter_done(&filter);
 	return error;
@@ -127,6 +120,17 @@ static void print_written(const struct snapshot *snapshot, const json_t *describ
 			       pids, path);
 }
 
+static bool misses_begin(const struct snapshot *snapshot, const json_t *described)
+{
+	int64_t missing_ns = json_integer_value(json_object_get(described, "since_ns")) - snapshot->from_ns;
+
+	if (!snapshot->from_ns || missing_ns <= 0)
+		return false;
+	output_message("evprof %s: the first %.1f s of the stretch have left the trace (EVPROF_KEEP)", snapshot->verb,
+		       (double)missing_ns / 1e9);
+	return true;
+}
+
 static void write_snapshot(struct snapshot *snapshot, const json_t *described)
 {
 	const char *source = json_string_value(json_object_get(described, "path"));
@@ -143,6 +147,8 @@ static void write_snapshot(struct snapshot *snapshot, const json_t *described)
 		/* That the trace grows is as it should be. */
 		if (trace->damage.holes || trace->damage.out_of_memory)
 			worsen(snapshot, trace_print_verdict(trace));
+		if (misses_begin(snapshot, described))
+			worsen(snapshot, CLI_DAMAGED);
 		print_written(snapshot, described, path);
 		snapshot->written++;
 	}
@@ -155,7 +161,7 @@ static void write_snapshot(struct snapshot *snapshot, const json_t *described)
 /* Asks all collectors anew, because each connection takes one request. False: none can be asked. */
 static bool ask(const struct snapshot *snapshot, struct control_collectors *collectors, json_t *message)
 {
-	bool found = message && control_collectors_find("snapshot", snapshot->socket, collectors) == 0;
+	bool found = message && control_collectors_find(snapshot->verb, snapshot->socket, collectors) == 0;
 
 	if (found)
 		control_collectors_ask(collectors, message, ANSWER_MS);
@@ -163,7 +169,7 @@ static bool ask(const struct snapshot *snapshot, struct control_collectors *coll
 	return found;
 }
 
-static void release(const struct snapshot *snapshot, const json_t *described)
+void snapshot_release(const struct snapshot *snapshot, const json_t *described)
 {
 	struct control_collectors collectors = {0};
 	char pid[24];
@@ -176,6 +182,27 @@ static void release(const struct snapshot *snapshot, const json_t *described)
 	control_collectors_done(&collectors);
 }
 
+json_t *snapshot_hold(const struct snapshot *snapshot, int64_t hold_ms)
+{
+	struct control_collectors collectors = {0};
+	json_t *described = NULL;
+
+	if (hold_ms > CONTROL_HOLD_MAX_MS)
+		hold_ms = CONTROL_HOLD_MAX_MS;
+	if (ask(snapshot, &collectors,
+		json_pack("{s:s, s:s, s:I}", "type", "snapshot", "target", snapshot->target, "hold_ms",
+			  (json_int_t)hold_ms)) &&
+	    control_collectors_complain(snapshot->verb, &collectors) != CLI_FAILED) {
+		for (size_t i = 0; i < collectors.count && !described; i++)
+			described = json_incref(json_array_get(json_object_get(collectors.at[i].answer, "traces"), 0));
+		if (!described)
+			output_message("evprof %s: process %s has no trace that can be copied", snapshot->verb,
+				       snapshot->target);
+	}
+	control_collectors_done(&collectors);
+	return described;
+}
+
 static void write_all(struct snapshot *snapshot, const struct control_collectors *collectors)
 {
 	const json_t *described;
@@ -185,17 +212,17 @@ static void write_all(struct snapshot *snapshot, const struct control_collectors
 		json_array_foreach(json_object_get(collectors->at[i].answer, "traces"), k, described)
 		{
 			write_snapshot(snapshot, described);
-			release(snapshot, described);
+			snapshot_release(snapshot, described);
 		}
 	}
 	if (!snapshot->written && !snapshot->status) {
-		output_message("evprof snapshot: no process %s is recorded; evprof status lists those that are",
-			       snapshot->target);
+		output_message("evprof %s: no process %s is recorded; evprof status lists those that are",
+			       snapshot->verb, snapshot->target);
 		snapshot->status = CLI_FAILED;
 	}
 }
 
-static int take_snapshot(struct snapshot *snapshot)
+int snapshot_copy(struct snapshot *snapshot)
 {
 	struct control_collectors collectors = {0};
 	json_t *message =
@@ -208,7 +235,7 @@ static int take_snapshot(struct snapshot *snapshot)
 	}
 	snapshot->status = CLI_FAILED;
 	if (ask(snapshot, &collectors, message))
-		snapshot->status = control_collectors_complain("snapshot", &collectors);
+		snapshot->status = control_collectors_complain(snapshot->verb, &collectors);
 	if (snapshot->status != CLI_FAILED)
 		write_all(snapshot, &collectors);
 	control_collectors_done(&collectors);
@@ -221,7 +248,7 @@ int cmd_snapshot(int argc, char **argv)
 	    VERB_TEXT("output", 'o', snapshot, to), VERB_TEXT("last", 0, snapshot, last),
 	    VERB_TEXT("socket", 0, snapshot, socket), VERB_FLAG("quiet", 'q', snapshot, quiet), VERB_OPTIONS_END};
 	static const struct verb_usage usage = {"snapshot", options_known, {help_text}};
-	struct snapshot snapshot = {.target = "all"};
+	struct snapshot snapshot = {.verb = "snapshot", .target = "all"};
 	int status = verb_parse(&usage, argc, argv, &snapshot, NULL);
 
 	if (status != VERB_PARSED)
@@ -234,5 +261,5 @@ int cmd_snapshot(int argc, char **argv)
 	}
 	if (snapshot.last && !filter_duration("snapshot", "--last", snapshot.last, &snapshot.last_ns))
 		return CLI_FAILED;
-	return take_snapshot(&snapshot);
+	return snapshot_copy(&snapshot);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evprof/settings.h"
 #include "util/cli.h"
 #include "util/output.h"
 
@@ -90,6 +91,23 @@ bool verb_take_interval(void *request, const struct verb_option *option, const c
 	if (*end || end == value || !isfinite(seconds) || seconds < 0.1 || seconds > 3600)
 		return cli_misused(line.verb, "--%s is 0.1 to 3600 seconds, not %s", option->name, value);
 	*(int *)((char *)request + option->which) = (int)(seconds * 1000);
+	return true;
+}
+
+bool verb_take_events(void *request, const struct verb_option *option, const char *value)
+{
+	unsigned events = 0;
+	const char *allowed = setting_events(value, &events);
+
+	if (allowed)
+		return cli_misused(line.verb, "--%s %s is not understood; allowed: %s", option->name, value, allowed);
+	if (events & EVENT_SAMPLE)
+		return cli_misused(line.verb, "samples need nothing in the process: --%s sample is not for evprof %s",
+				   option->name, line.verb);
+	if (events & EVENT_MALLOC)
+		return cli_misused(line.verb, "native allocations are recorded from the start of a program only "
+					      "(evprof run)");
+	*(const char **)((char *)request + option->which) = value;
 	return true;
 }
 

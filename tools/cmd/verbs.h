@@ -23,6 +23,7 @@ int cmd_stop(int argc, char **argv);
 int cmd_start(int argc, char **argv);
 int cmd_mark(int argc, char **argv);
 int cmd_stack(int argc, char **argv);
+int cmd_record(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_detach(int argc, char **argv);
 int cmd_report(int argc, char **argv);
@@ -105,6 +106,9 @@ bool verb_take_interval(void *request, const struct verb_option *option, const c
 #define VERB_INTERVAL(type, member)                                                                                    \
 	VERB_TAKE("interval", 0, required_argument, verb_take_interval, offsetof(struct type, member))
 #define VERB_INTERVAL_MS 1000 /* before the options are parsed */
+/* what is recorded of a running process, a list as in EVPROF_EVENTS, as a const char *; */
+bool verb_take_events(void *request, const struct verb_option *option, const char *value);
+#define VERB_EVENTS(type) VERB_TAKE("events", 0, required_argument, verb_take_events, offsetof(struct type, events))
 /* A,B as a const char *[2]. The value is taken apart where it is. */
 bool verb_take_marks(void *request, const struct verb_option *option, const char *value);
 
