@@ -196,6 +196,7 @@ static int make_tools(struct session_tools *tools, struct loop *loop, const stru
 					.output_dir = config->output_dir,
 					.formats = config->formats,
 					.keep = config->keep,
+					.rotate = config->rotate,
 					.trigger = config->trigger,
 					.output_template = config->output};
 	tools->users.limits = config->limits;

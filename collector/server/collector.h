@@ -38,8 +38,9 @@ struct collector_config {
 	const char *output_dir; /* NULL: private collector */
 	const char *formats;	/* likewise; also NULL without formats */
 	const char *output;
-	struct setting_keep keep; /* of each trace; all zeros: as its program wants */
-	const char *trigger;	  /* likewise; NULL: as its program wants */
+	struct setting_keep keep;   /* of each trace; all zeros: as its program wants */
+	struct setting_keep rotate; /* likewise; all zeros: a session has one trace */
+	const char *trigger;	    /* likewise; NULL: as its program wants */
 	struct user_limits limits;
 	struct folder_limits folder_limits;
 	const char *metrics; /* path of a file; NULL: none */

@@ -235,6 +235,7 @@ int main(int argc, char **argv)
 	    .formats = options.formats,
 	    .output = options.output,
 	    .keep = options.keep,
+	    .rotate = options.rotate,
 	    .trigger = options.trigger,
 	    .limits = options.limits,
 	    .folder_limits = options.folder_limits,

@@ -35,6 +35,7 @@ enum {
 	OPTION_KEEP_LAST,
 	OPTION_MIN_FREE,
 	OPTION_TRIGGER,
+	OPTION_ROTATE,
 	OPTION_METRICS,
 	OPTION_LOG,
 	OPTION_FOREGROUND
@@ -57,6 +58,7 @@ static const struct option long_options[] = {
     {"keep-last", required_argument, NULL, OPTION_KEEP_LAST},
     {"min-free", required_argument, NULL, OPTION_MIN_FREE},
     {"trigger", required_argument, NULL, OPTION_TRIGGER},
+    {"rotate", required_argument, NULL, OPTION_ROTATE},
     {"metrics", required_argument, NULL, OPTION_METRICS},
     {"log", required_argument, NULL, OPTION_LOG},
     {"foreground", no_argument, NULL, OPTION_FOREGROUND},
@@ -85,6 +87,7 @@ static const char help_text[] =
     "  --keep-for TIME      remove finished traces that are older: 7d, 12h, 30m\n"
     "  --keep-last STRETCH  of each trace that is being written: 30s, 256M, or 10m,1G; evprof snapshot copies it\n"
     "                       (default: as EVPROF_KEEP of the program says)\n"
+    "  --rotate STRETCH     write a trace in parts, each a trace of its own, after so much: 1h, 1G, or 1h,1G\n"
     "  --trigger LIST       copy what a process did last when a call or a step of an event loop took too long, its\n"
     "                       memory grew, an exception went uncaught: 'app.views:*>500ms,loop>200ms,rss>1G,exception'\n"
     "                       (default: as EVPROF_TRIGGER of the program says)\n"
@@ -129,6 +132,8 @@ static enum options_result check_options(const struct options *options)
 		return option_error("--socket SOCKET is missing", "");
 	if (!options->output_dir)
 		return option_error("--output-dir FOLDER is missing", "");
+	if ((options->rotate.ns || options->rotate.bytes) && (options->keep.ns || options->keep.bytes))
+		return option_error("--rotate and --keep-last exclude each other", "");
 	if (!output_is_below(options->output))
 		return option_error("--output must be a file name below --output-dir, not ", options->output);
 	if ((options->folder_limits.keep_bytes || options->folder_limits.keep_s || options->folder_limits.free_bytes) &&
@@ -167,13 +172,13 @@ static enum options_result take_limit(int option, struct options *options)
 	return OPTIONS_RUN;
 }
 
-static enum options_result take_stretch(struct options *options)
+static enum options_result take_stretch(const char *option, struct setting_keep *stretch)
 {
-	const char *allowed = setting_keep(optarg, &options->keep);
+	const char *allowed = setting_keep(optarg, stretch);
 
 	if (!allowed)
 		return OPTIONS_RUN;
-	fprintf(stderr, "evprof-collector: --keep-last is %s, not %s; see evprof-collector --help\n", allowed, optarg);
+	fprintf(stderr, "evprof-collector: %s is %s, not %s; see evprof-collector --help\n", option, allowed, optarg);
 	return OPTIONS_WRONG;
 }
 
@@ -289,7 +294,9 @@ static enum options_result take_option(int option, const char *word, struct opti
 	case OPTION_MIN_FREE:
 		return take_folder_limit(option, &options->folder_limits);
 	case OPTION_KEEP_LAST:
-		return take_stretch(options);
+		return take_stretch("--keep-last", &options->keep);
+	case OPTION_ROTATE:
+		return take_stretch("--rotate", &options->rotate);
 	case OPTION_TRIGGER:
 		return take_trigger(options);
 	case OPTION_METRICS:

@@ -29,6 +29,7 @@ struct options {
 	gid_t control_group;
 	struct user_limits limits; /* 0: the default */
 	struct folder_limits folder_limits;
+	struct setting_keep rotate;  /* a trace ends after so much; all zeros: with its session */
 	const char *trigger;	     /* of each trace; NULL: as its program wants */
 	const char *metrics;	     /* path of a file; NULL: none */
 	const char *metrics_address; /* for HTTP; NULL: none */

@@ -43,7 +43,9 @@ static uint64_t begin_of(const struct trace_output *trace, const struct copy_wis
 
 	if (kept_is_limited(&trace->kept))
 		return trace->kept.since_ns ? trace->kept.since_ns : 1;
-	return wish->since_ns && wish->since_ns < usual_ns ? wish->since_ns : usual_ns;
+	if (wish->since_ns && wish->since_ns < usual_ns)
+		usual_ns = wish->since_ns;
+	return usual_ns > trace->kept.since_ns ? usual_ns : trace->kept.since_ns;
 }
 
 static void start(struct copy *copy, struct loop *loop, const struct trace_output *trace, uint64_t since_ns,

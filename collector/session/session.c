@@ -160,11 +160,12 @@ static void open_trace(struct session *session, const struct control_message *fi
 	enum output_existing existing = others ? OUTPUT_ADD_SUFFIX : OUTPUT_REPLACE;
 	const struct setting_keep *policy = &session->tools->keep;
 	const struct setting_keep *keep = policy->ns || policy->bytes ? policy : &first->keep;
+	bool rotates = session->tools->rotate.ns || session->tools->rotate.bytes;
 	int error = output_path(session, first, trace->path, sizeof(trace->path));
 
 	if (error) {
 		trace_output_open_failed(trace, error);
-	} else if (!trace_output_open(trace, session->tools->packer, session->id, existing, keep)) {
+	} else if (!trace_output_open(trace, session->tools->packer, session->id, existing, keep, rotates)) {
 		triggers_begin(&session->triggers, session->tools->trigger, first->trigger);
 		let_user_read(session);
 		trace_output_json(trace, TRACE_NOBODY, TRACE_NOBODY, meta_kinds(), KEPT_STATE);
@@ -461,6 +462,22 @@ struct triggers_place session_place(struct session *session, uint64_t now_ns)
 				       .now_ns = now_ns};
 }
 
+/* Reads all that was recorded first: little is late for the part. */
+static void rotate_trace(struct session *session, uint64_t now_ns)
+{
+	struct rotation *rotation = &session->rotation;
+	struct drain_result ignored = {0};
+
+	rotation_check(rotation, &session->trace, session->format_list, now_ns);
+	if (!rotation_is_due(rotation, &session->tools->rotate, &session->trace, now_ns))
+		return;
+	now_ns = clock_now_ns();
+	for (struct process *process = session->processes; process; process = process->next)
+		if (!process->complete)
+			drain_process(process, DRAIN_FLUSH, UINT64_MAX, now_ns, &ignored);
+	rotation_begin(rotation, session->tools->loop, &session->trace, now_ns);
+}
+
 void session_round(struct session *session, uint64_t now_ns, struct drain_result *result)
 {
 	uint64_t before = result->words;
@@ -496,6 +513,7 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 	answer_flushes(session, now_ns);
 	trace_output_renew_clocks(&session->trace, result->words != before, now_ns);
 	copies_check(&session->copies, &session->trace);
+	rotate_trace(session, now_ns);
 	trace_output_renew_kept(&session->trace, now_ns);
 }
 

@@ -19,6 +19,7 @@
 #include "base/control.h"
 #include "session/copies.h"
 #include "session/drain.h"
+#include "session/rotation.h"
 #include "session/triggers.h"
 #include "trace/folder.h"
 #include "trace/tool_run.h"
@@ -63,12 +64,13 @@ struct session_tools {
 	/* In a daemon: the folder of all traces and the file name template. NULL: each session names its file. */
 	const char *output_dir;
 	const char *output_template;
-	const char *formats;	   /* likewise: names with commas; NULL: none */
-	struct setting_keep keep;  /* likewise: the stretch that each trace keeps; all zeros: as its program wants */
-	const char *trigger;	   /* likewise: as EVPROF_TRIGGER; NULL: as its program wants */
-	struct resolver *resolver; /* symbolizes native frames */
-	struct folder folder;	   /* likewise: all zeros: none */
-	struct users users;	   /* the users of this collector and their limits */
+	const char *formats;	    /* likewise: names with commas; NULL: none */
+	struct setting_keep keep;   /* likewise: the stretch that each trace keeps; all zeros: as its program wants */
+	struct setting_keep rotate; /* likewise: after which a trace is finished; all zeros: with its session */
+	const char *trigger;	    /* likewise: as EVPROF_TRIGGER; NULL: as its program wants */
+	struct resolver *resolver;  /* symbolizes native frames */
+	struct folder folder;	    /* likewise: all zeros: none */
+	struct users users;	    /* the users of this collector and their limits */
 	/* The first process of a session that another collector began. That collector's trace file is kept. */
 	struct pending_rejoin first;
 	bool init_ends; /* the first process of our pid namespace is ending (drain.with_init) */
@@ -92,6 +94,7 @@ struct session {
 	struct tool_run shortening, formats;
 	struct copies copies;
 	struct session_triggers triggers;
+	struct rotation rotation;
 	char absent[CONTROL_REASON_MAX_BYTES]; /* reason of the first process that did not join; "": none */
 
 	struct process *processes;

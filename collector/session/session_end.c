@@ -23,6 +23,7 @@
 #define EXEC_CHECK_NS UINT64_C(50000000)
 #define SYMBOLS_WAIT_NS UINT64_C(20000000000) /* at the end, for symbols of native frames */
 #define SAMPLED_PATIENCE_US 20000
+#define SHORTEN_MS 20000 /* of a rotated trace, where the collector ends */
 #define SLOW_PATIENCE_US 200000
 
 const char *process_end_reason(struct process *process, struct user *user, uint64_t now_ns)
@@ -294,10 +295,19 @@ static bool wait_while(struct session *session, bool runs)
 static bool shorten_kept(struct session *session)
 {
 	const struct trace_output *trace = &session->trace;
-	char since[32];
-	const char *argv[] = {"evprof", "cut", "--since", since, "--in-place", trace->path, NULL};
+	char since[32], byte[32];
+	const char *argv[] = {"evprof",
+			      "cut",
+			      "--since",
+			      since,
+			      "--in-place",
+			      trace->path,
+			      trace->kept.since_byte ? "--since-byte" : NULL,
+			      byte,
+			      NULL};
 
 	snprintf(since, sizeof(since), "%llu", (unsigned long long)trace->kept.since_ns);
+	snprintf(byte, sizeof(byte), "%llu", (unsigned long long)trace->kept.since_byte);
 	if (!session->shortened && is_whole(session) && trace->kept.since_ns)
 		tool_run_start(&session->shortening, session->tools->loop, argv);
 	session->shortened = true;
@@ -348,6 +358,16 @@ static bool wait_for_triggers(struct session *session, uint64_t now_ns)
 	return !session->trace.closed && wait_while(session, triggers_finish(&session->triggers, &place));
 }
 
+/* Whether a part is still being made, or read by somebody, before it leaves the trace. */
+static bool wait_for_part(struct session *session, uint64_t now_ns)
+{
+	if (session->trace.closed)
+		return false;
+	if (!session->rotation.run.running && !session->copies.count)
+		session->trace.kept.held_until_ns = 0; /* of those who only look */
+	return wait_while(session, rotation_check(&session->rotation, &session->trace, session->format_list, now_ns));
+}
+
 static void complete_all(struct session *session, uint64_t now_ns)
 {
 	for (struct process *process = session->processes; process; process = process->next) {
@@ -392,7 +412,8 @@ void session_check_end(struct session *session, uint64_t now_ns, bool more_to_co
 		complete_all(session, now_ns);
 	if (session->tools->init_ends || (!others && !pending_children_expected(&session->pending, now_ns))) {
 		if (!session->tools->init_ends &&
-		    (wait_for_symbols(session, now_ns) || wait_for_triggers(session, now_ns)))
+		    (wait_for_symbols(session, now_ns) || wait_for_triggers(session, now_ns) ||
+		     wait_for_part(session, now_ns)))
 			return;
 		close_trace(session, now_ns);
 		if (wait_while(session, copies_check(&session->copies, &session->trace)))
@@ -412,9 +433,14 @@ void session_check_end(struct session *session, uint64_t now_ns, bool more_to_co
 void session_stop(struct session *session, uint64_t now_ns)
 {
 	complete_all(session, now_ns);
-	close_trace(session, now_ns);
 	triggers_stop(&session->triggers);
 	copies_stop(&session->copies);
+	rotation_stop(&session->rotation, &session->trace, now_ns);
+	close_trace(session, now_ns);
+	if (session->trace.kept.since_byte && shorten_kept(session)) {
+		tool_run_wait(&session->shortening, SHORTEN_MS);
+		shorten_kept(session);
+	}
 	tool_run_stop(&session->shortening);
 	tool_run_stop(&session->formats);
 	finish_session(session, now_ns);
@@ -437,7 +463,8 @@ static bool is_about_to_end(const struct session *session, uint64_t now_ns)
 
 bool session_needs_polling(const struct session *session, uint64_t now_ns)
 {
-	return session_live(session) > 0 || session->pending.since_ns || is_about_to_end(session, now_ns);
+	return session_live(session) > 0 || session->pending.since_ns || session->rotation.edge_byte ||
+	       is_about_to_end(session, now_ns);
 }
 
 /* A process's death always wakes us. A sampler's writes do not, so its process is polled more often. */
@@ -454,9 +481,11 @@ int session_patience_us(const struct session *session, uint64_t now_ns)
 {
 	int least_us = session->pending.since_ns ? SLOW_PATIENCE_US : SESSION_PATIENT_US;
 	int triggers_us = triggers_patience_us(&session->triggers);
+	int rotation_us = rotation_patience_us(&session->rotation, &session->tools->rotate);
 
 	if (is_about_to_end(session, now_ns))
 		return SESSION_IMPATIENT_US;
+	least_us = rotation_us >= 0 && rotation_us < least_us ? rotation_us : least_us;
 	least_us = triggers_us >= 0 && triggers_us < least_us ? triggers_us : least_us;
 	for (const struct process *process = session->processes; process; process = process->next) {
 		int us = process->complete ? SESSION_PATIENT_US : process_patience_us(process);

@@ -380,6 +380,21 @@ static bool is_over(const struct kept *kept)
 	       (limits->bytes && kept->stretch_bytes > limits->bytes);
 }
 
+void kept_drop(struct kept *kept, const struct trace_writer *writer, uint64_t byte, uint64_t at_ns)
+{
+	while (!kept->out_of_memory && kept->stretch && kept->stretch != kept->last &&
+	       kept->stretch->entry.offset < byte) {
+		struct kept_chunk *chunk = kept->stretch;
+
+		kept->stretch = chunk->after;
+		kept->stretch_bytes -= chunk->bytes;
+		retire(kept, writer, chunk);
+	}
+	kept->since_ns = at_ns;
+	kept->since_byte = byte;
+	give_back_all(kept, writer);
+}
+
 void kept_renew(struct kept *kept, const struct trace_writer *writer, uint64_t now_ns)
 {
 	if (now_ns < kept->held_until_ns || kept->out_of_memory)
@@ -400,7 +415,7 @@ void kept_hold(struct kept *kept, const struct trace_writer *writer, uint64_t no
 {
 	uint64_t until_ns = now_ns + (uint64_t)hold_ms * 1000000;
 
-	if (kept_is_limited(kept))
+	if (kept_is_noted(kept))
 		give_back_all(kept, writer);
 	kept->hold++;
 	kept->held_until_ns = kept->held_until_ns > until_ns ? kept->held_until_ns : until_ns;

@@ -32,6 +32,7 @@ struct kept_chunk;
 
 struct kept {
 	struct setting_keep limits;	 /* all zeros: the whole trace is kept */
+	bool rotates;			 /* without limits: what kept_drop() names leaves the file */
 	struct kept_chunk *first, *last; /* in the order of their offsets */
 	struct kept_chunk *stretch;	 /* the first one in the stretch; NULL: none */
 	struct kept_chunk *moved;	 /* the last state before the stretch that has its place; NULL: none */
@@ -39,6 +40,7 @@ struct kept {
 	uint64_t dropped_bytes; /* since space was last given back */
 	uint64_t freed_bytes;	/* that were given back */
 	uint64_t since_ns;	/* CLOCK_MONOTONIC: all events from then on are in the file; 0: all are */
+	uint64_t since_byte;	/* of the file, with since_ns: from there on; 0: the time alone counts */
 	uint64_t held_until_ns; /* nothing leaves the file until then */
 	uint64_t hold;		/* number of the last hold */
 	void *owners;		/* processes and threads: tsearch(3) */
@@ -53,6 +55,12 @@ static inline bool kept_is_limited(const struct kept *kept)
 	return kept->limits.ns || kept->limits.bytes;
 }
 
+/* Whether something may leave the file. */
+static inline bool kept_is_noted(const struct kept *kept)
+{
+	return kept_is_limited(kept) || kept->rotates;
+}
+
 /* Whether the file system can take back a part of the file. 0 or -errno. */
 int kept_check(int fd);
 
@@ -65,6 +73,9 @@ int kept_add(struct kept *kept, const struct trace_chunk *chunk, const void *raw
 
 /* Drops what has left the stretch. */
 void kept_renew(struct kept *kept, const struct trace_writer *writer, uint64_t now_ns);
+
+/* Drops what was written before that byte of the file; at_ns: when that was. Not while something is held. */
+void kept_drop(struct kept *kept, const struct trace_writer *writer, uint64_t byte, uint64_t at_ns);
 
 /* Nothing leaves the file for so long, at least; what has left it is gone from there, so that it can be read. */
 void kept_hold(struct kept *kept, const struct trace_writer *writer, uint64_t now_ns, uint32_t hold_ms);

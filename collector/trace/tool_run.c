@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -92,6 +93,14 @@ void tool_run_start(struct tool_run *run, struct loop *loop, const char *const *
 	run->failed = error != 0;
 	if (error)
 		log_error("cannot start evprof %s: %s", argv[1], strerror(-error));
+}
+
+void tool_run_wait(struct tool_run *run, int ms)
+{
+	struct pollfd ended = {.fd = run->source.fd, .events = POLLIN};
+
+	if (run->running && poll(&ended, 1, ms) == 1)
+		run_ended(&run->source);
 }
 
 void tool_run_stop(struct tool_run *run)

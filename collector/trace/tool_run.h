@@ -25,6 +25,9 @@ struct tool_run {
  */
 void tool_run_start(struct tool_run *run, struct loop *loop, const char *const *argv);
 
+/* Waits for its end, for so long at most. For a collector that ends itself. */
+void tool_run_wait(struct tool_run *run, int ms);
+
 /* Ends it if it still runs. */
 void tool_run_stop(struct tool_run *run);
 

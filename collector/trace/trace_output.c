@@ -78,17 +78,29 @@ void trace_output_open_failed(struct trace_output *trace, int error)
 	trace_output_fail(trace, text);
 }
 
+static bool may_rotate(const struct trace_output *trace, int fd)
+{
+	int error = kept_check(fd);
+
+	if (error)
+		log_warning("%s stays one trace: its file system takes back no part of a file (%s)", trace->path,
+			    strerror(-error));
+	return !error;
+}
+
 int trace_output_open(struct trace_output *trace, struct trace_packer *packer, const uint8_t session[16],
-		      enum output_existing existing, const struct setting_keep *keep)
+		      enum output_existing existing, const struct setting_keep *keep, bool rotates)
 {
 	int fd = output_create(trace->path, sizeof(trace->path), existing);
 	int error = fd < 0 ? fd : trace_writer_open(&trace->writer, packer, fd, clock_realtime_ns(), session);
 
 	trace->opened = true;
 	trace->kept.limits = *keep;
-	trace->writer.indexes_later = kept_is_limited(&trace->kept);
 	if (!error && kept_is_limited(&trace->kept))
 		error = kept_check(fd);
+	else if (!error && rotates)
+		trace->kept.rotates = may_rotate(trace, fd);
+	trace->writer.indexes_later = kept_is_noted(&trace->kept);
 	if (error && fd >= 0) {
 		close(fd);
 		unlink(trace->path);
@@ -141,7 +153,7 @@ static void keep_room(struct trace_output *trace)
 static int note_written(struct trace_output *trace, int error, const struct trace_chunk *chunk, const void *raw,
 			uint64_t offset, enum kept_kind kind)
 {
-	if (!error && kept_is_limited(&trace->kept) &&
+	if (!error && kept_is_noted(&trace->kept) &&
 	    kept_add(&trace->kept, chunk, raw, offset, trace->writer.offset - offset, kind, clock_now_ns()) < 0)
 		log_error("no memory left: %s is kept whole from here on", trace->path);
 	return error ? write_failed(trace, error) : 0;

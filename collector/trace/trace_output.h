@@ -62,9 +62,12 @@ void trace_output_init(struct trace_output *trace, const struct users *users, st
 /* Closes the file, which no longer counts against its user. */
 void trace_output_done(struct trace_output *trace);
 
-/* Creates the file at trace->path. keep: the stretch that is kept. On failure -errno, and the trace has failed. */
+/*
+ * Creates the file at trace->path. keep: the stretch that is kept. rotates: without that, parts of it may leave it
+ * (kept_drop()), where the file system can take them back. On failure -errno, and the trace has failed.
+ */
 int trace_output_open(struct trace_output *trace, struct trace_packer *packer, const uint8_t session[16],
-		      enum output_existing existing, const struct setting_keep *keep);
+		      enum output_existing existing, const struct setting_keep *keep, bool rotates);
 /* No file can be created, because of that error: the trace fails. */
 void trace_output_open_failed(struct trace_output *trace, int error);
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/cmd/verbs.h"
@@ -428,6 +429,43 @@ Test(cut, pieces_have_each_event_once)
 	list_free(&pieces);
 }
 
+/*
+ * Edges at bytes of the file. The fixture writes one thread after the other, so the events behind a byte are earlier
+ * than its time in one thread and later in another: as where a thread publishes late.
+ */
+Test(cut, pieces_by_bytes_have_each_event_once)
+{
+	struct list whole, pieces;
+	uint64_t byte = 0, at = 0, end;
+	struct stat status;
+	char words[160];
+
+	srand(22);
+	end = START + make_random();
+	save();
+	cr_assert(stat(path, &status) == 0);
+	list_open(&whole);
+	list_add(&whole, path);
+	list_close(&whole);
+	list_open(&pieces);
+	while (byte < (uint64_t)status.st_size) {
+		int length = byte ? snprintf(words, sizeof(words), "--since %llu --since-byte %llu ",
+					     (unsigned long long)at, (unsigned long long)byte)
+				  : 0;
+
+		byte += 1 + (uint64_t)rand() % (uint64_t)(status.st_size / 12);
+		at += 1 + (uint64_t)rand() % (end / 8);
+		snprintf(words + length, sizeof(words) - (size_t)length, "--until %llu --until-byte %llu",
+			 (unsigned long long)at, (unsigned long long)byte);
+		cr_assert(cut(words) == 0, "%s: %s", words, ran.err);
+		list_add(&pieces, piece);
+	}
+	list_close(&pieces);
+	expect_same(&whole, &pieces);
+	list_free(&whole);
+	list_free(&pieces);
+}
+
 /* Every verb reads a piece; what it counts is what it counts in that stretch of the whole. */
 Test(cut, verbs_count_the_same)
 {
@@ -683,6 +721,8 @@ Test(cut, refuses)
 	    {"--between one", "--between wants two marks with a comma between, not \"one\""},
 	    {"--span span --from 3", "times, marks and a span exclude each other"},
 	    {"--number 0", "--number"},
+	    {"--since-byte 7", "--since-byte goes with --since"},
+	    {"--until-byte 7 --since 7", "--until-byte with --until"},
 	};
 
 	make_marks();

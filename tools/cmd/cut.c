@@ -24,6 +24,9 @@ static const char help_text[] =
     "      --from T, --to T      this stretch, since the start of the trace: 1500 (ns), 20us, 3ms, 1.5s\n"
     "      --since NS, --until NS\n"
     "                            from this time of CLOCK_MONOTONIC, up to this one\n"
+    "      --since-byte N, --until-byte N\n"
+    "                            the same by the place in the file, where an event is late: stretches that follow\n"
+    "                            each other have each event once; with the times\n"
     "      --between A,B     from the mark A to the next mark B (evprof_mark), both with it\n"
     "      --span NAME       the span of that name\n"
     "      --number N        the Nth of several such stretches, in the order of their beginnings\n"
@@ -45,6 +48,8 @@ static const struct verb_option options_known[] = {
     VERB_FLAG("in-place", 0, request, in_place),
     VERB_TAKE("since", 0, required_argument, verb_take_count, offsetof(struct request, cut.since_ns)),
     VERB_TAKE("until", 0, required_argument, verb_take_count, offsetof(struct request, cut.until_ns)),
+    VERB_TAKE("since-byte", 0, required_argument, verb_take_count, offsetof(struct request, cut.since_byte)),
+    VERB_TAKE("until-byte", 0, required_argument, verb_take_count, offsetof(struct request, cut.until_byte)),
     VERB_TEXT("output", 'o', request, to),
     VERB_TAKE("between", 0, required_argument, verb_take_marks, offsetof(struct request, marks)),
     VERB_TEXT("span", 0, request, cut.span),

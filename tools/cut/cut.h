@@ -7,7 +7,8 @@
  * but for their ids; names are those that the events use. Times are those of the trace.
  *
  * Stretches that follow each other have each event once. In the thread of an edge that is an event, the order of events
- * decides; in all other threads, time. Events that describe the next one (its task, its arguments) stay with it.
+ * decides; in all other threads, time. At an edge that is a byte of the file the order in the file decides. Events that
+ * describe the next one (its task, its arguments) stay with it.
  *
  * The trace is read from the last recorded stack before the stretch on, and each chunk once; memory is that of a chunk,
  * a stack, and four bytes for each name of a process. A damaged trace gives what is intact of it.
@@ -78,6 +79,7 @@ struct cut_request {
 	const char *mark_begin, *mark_end; /* NULL: none */
 	const char *span;		   /* NULL: none */
 	int64_t since_ns, until_ns;	   /* of CLOCK_MONOTONIC; 0: none */
+	int64_t since_byte, until_byte;	   /* of the file, with these times; 0: none */
 	int64_t number;			   /* of the stretch, from 1; 0: there is one, or each is cut */
 	bool each;
 };

@@ -33,6 +33,8 @@ static int find_all(const struct cut_request *request, struct trace *trace, stru
 		list->at[list->count].stretch.from.ns = request->since_ns;
 	if (request->until_ns)
 		list->at[list->count].stretch.to.ns = request->until_ns;
+	list->at[list->count].stretch.from.byte = (uint64_t)request->since_byte;
+	list->at[list->count].stretch.to.byte = (uint64_t)request->until_byte;
 	list->count++;
 	return 0;
 }
@@ -69,6 +71,10 @@ int cut_request_find(const struct cut_request *request, struct trace *trace, str
 	name = name ? name : marks;
 	if (!fits_together(request)) {
 		snprintf(why, why_bytes, "times, marks and a span exclude each other");
+		return error;
+	}
+	if ((request->since_byte && !request->since_ns) || (request->until_byte && !request->until_ns)) {
+		snprintf(why, why_bytes, "--since-byte goes with --since, --until-byte with --until");
 		return error;
 	}
 	error = find_all(request, trace, list);

@@ -11,7 +11,9 @@
 
 /* A time, or an event. */
 struct cut_edge {
-	int64_t ns;			   /* CLOCK_MONOTONIC; INT64_MIN, INT64_MAX: there is no edge */
+	int64_t ns; /* CLOCK_MONOTONIC; INT64_MIN, INT64_MAX: there is no edge */
+	/* Of the file: chunks that begin there or later are behind the edge, whatever their times; 0: none. */
+	uint64_t byte;
 	const struct trace_thread *thread; /* whose event it is; NULL: it is a time */
 	uint64_t ticks;			   /* of the event */
 	size_t place;			   /* index in thread->places of the event's chunk */

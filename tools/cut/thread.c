@@ -38,6 +38,8 @@ struct copy {
 	const struct trace_process *process;
 	struct replay *replay;
 	uint64_t from, to; /* ticks */
+	/* The edges; those at a byte of the file are events of this thread, or times behind its last one. */
+	struct cut_edge first, last;
 	struct trace_stream stream;
 	bool has_begun, has_ended;
 	bool has_before;		  /* the thread has events before the stretch */
@@ -72,14 +74,14 @@ static bool is_ahead_of(const struct copy *copy, const struct cut_edge *edge, ui
 
 static bool is_before(const struct copy *copy, uint64_t now, uint32_t at)
 {
-	const struct cut_edge *edge = &copy->cut->stretch->from;
+	const struct cut_edge *edge = &copy->first;
 
 	return edge->thread == copy->cut->thread ? is_ahead_of(copy, edge, at) : now < copy->from;
 }
 
 static bool is_after(const struct copy *copy, uint64_t now, uint32_t at)
 {
-	const struct cut_edge *edge = &copy->cut->stretch->to;
+	const struct cut_edge *edge = &copy->last;
 
 	if (edge->thread != copy->cut->thread)
 		return now >= copy->to;
@@ -240,16 +242,27 @@ static void put_held(struct copy *copy)
 	}
 }
 
+/* At an edge of the file the time of the edge counts, as far as no event of the thread is on its other side. */
+static uint64_t begin_ticks(const struct copy *copy, const struct event *next)
+{
+	uint64_t edge = cut_ticks(&copy->first, copy->process);
+
+	if (!copy->first.byte || edge < copy->from)
+		return copy->from;
+	return edge < next->now ? edge : next->now;
+}
+
 /* next: the first event in the stretch, or after it. */
 static void begin(struct copy *copy, const struct event *next)
 {
 	bool has_state = copy->has_before && !copy->cut->own;
+	uint64_t from = begin_ticks(copy, next);
 
 	copy->has_begun = true;
-	copy->first_ticks = copy->buffer.last = copy->has_before ? copy->from : next->now;
+	copy->first_ticks = copy->buffer.last = copy->has_before ? from : next->now;
 	file_begin_thread(copy->cut->file, copy->cut->thread);
 	if (has_state && copy->cpu.known)
-		put_time(copy, copy->from, next);
+		put_time(copy, from, next);
 	if (has_state)
 		put_stack(copy);
 	put_held(copy);
@@ -314,6 +327,8 @@ static bool runs_python(const struct replay *replay)
 /* next: the first event after the stretch. A thread that waits all the time is in the cut, with its stack. */
 static void end(struct copy *copy, const struct event *next)
 {
+	uint64_t to;
+
 	copy->has_ended = true;
 	if (!copy->has_begun && copy->has_before && !copy->cut->own && runs_python(copy->replay)) {
 		copy->held.count = 0;
@@ -326,8 +341,10 @@ static void end(struct copy *copy, const struct event *next)
 		copy->buffer.extra_count = copy->settled_extras;
 		copy->buffer.last = copy->settled_ticks;
 	}
-	if (copy->cut->stretch->to.thread != copy->cut->thread && copy->to > copy->buffer.last)
-		put_time(copy, copy->to, next);
+	to = copy->last.byte ? cut_ticks(&copy->last, copy->process) : copy->to;
+	to = copy->last.byte && to > next->now ? next->now : to;
+	if ((copy->last.byte || copy->last.thread != copy->cut->thread) && to > copy->buffer.last)
+		put_time(copy, to, next);
 }
 
 /* A gap that the file has no event for: a part of it is damaged. */
@@ -409,16 +426,64 @@ static void copy_events(struct copy *copy, size_t first)
 	}
 }
 
+/* The index of the thread's first chunk behind a byte of the file. */
+static size_t place_behind(const struct trace_thread *thread, uint64_t byte)
+{
+	size_t i = 0;
+
+	while (i < thread->place_count && thread->places[i].offset < byte)
+		i++;
+	return i;
+}
+
+/* Events after it have the time of the last one at least: an edge without one behind it is later. */
+static uint64_t later_of(uint64_t ticks, const struct trace_thread *thread, size_t places)
+{
+	uint64_t behind = places ? thread->places[places - 1].last_ticks + 1 : 0;
+
+	return ticks > behind ? ticks : behind;
+}
+
+/* Of an edge at a byte of the file: the first event behind it begins the stretch, the last one before it ends it. */
+static void set_edges(struct copy *copy)
+{
+	const struct trace_thread *thread = copy->cut->thread;
+	struct cut_edge *first = &copy->first, *last = &copy->last;
+	size_t i;
+
+	*first = copy->cut->stretch->from;
+	*last = copy->cut->stretch->to;
+	copy->from = first->thread == thread ? first->ticks : cut_ticks(first, copy->process);
+	copy->to = last->thread == thread ? last->ticks + 1 : cut_ticks(last, copy->process);
+	i = first->byte ? place_behind(thread, first->byte) : thread->place_count;
+	if (i < thread->place_count) {
+		first->thread = thread;
+		first->place = i;
+		first->at = 0;
+		/* Not its own first_ticks: that may be the end of a long wait, which belongs to the stretch. */
+		copy->from = first->ticks = i ? thread->places[i - 1].last_ticks : thread->places[i].first_ticks;
+	} else if (first->byte) {
+		copy->from = later_of(copy->from, thread, i);
+	}
+	i = last->byte ? place_behind(thread, last->byte) : thread->place_count;
+	if (i && i < thread->place_count) {
+		last->thread = thread;
+		last->place = i - 1;
+		last->at = thread->places[i - 1].events - 1;
+		copy->to = later_of(0, thread, i);
+	} else if (last->byte) {
+		copy->to = i ? later_of(copy->to, thread, i) : 0;
+	}
+}
+
 /* Reads one more chunk before the stretch: its last events may describe the first one of the stretch. */
 int cut_thread_write(const struct cut_thread *cut)
 {
 	struct copy copy = {.cut = cut, .process = trace_process_of(cut->trace, cut->thread), .replay = cut->replay};
 	const struct trace_thread *thread = cut->thread;
-	const struct cut_edge *from = &cut->stretch->from, *to = &cut->stretch->to;
 	size_t first;
 
-	copy.from = from->thread == thread ? from->ticks : cut_ticks(from, copy.process);
-	copy.to = to->thread == thread ? to->ticks + 1 : cut_ticks(to, copy.process);
+	set_edges(&copy);
 	first = trace_stream_place(thread, copy.from);
 	if ((first == thread->place_count && (thread->ended || copy.to == UINT64_MAX || !first)) ||
 	    thread->places[0].first_ticks >= copy.to)

@@ -1,6 +1,7 @@
 """Calls batch_0(), batch_1(), ...: each calls leaf() seven times, and is made just before. A thread waits all the time,
 others live for a moment. Each batch adds its beginning (time.monotonic(), in seconds) to the file of the first argument.
-Ends once the file of the second argument is there, or after that many seconds of the third.
+Ends once the file of the second argument is there, or after that many seconds of the third. Prints how long the thread
+has waited, and the program has run.
 """
 import os
 import sys
@@ -8,8 +9,10 @@ import threading
 import time
 
 STAMPS = open(sys.argv[1], "w", buffering=1)
-ENDS = time.monotonic() + float(sys.argv[3])
+BEGAN = time.monotonic()
+ENDS = BEGAN + float(sys.argv[3])
 over = threading.Event()
+waited = []
 
 
 def leaf():
@@ -22,7 +25,9 @@ def seven():
 
 
 def waiter():
+    began = time.monotonic()
     over.wait()
+    waited.append(time.monotonic() - began)
 
 
 def moment():
@@ -61,6 +66,7 @@ def main():
         time.sleep(0.002)
     over.set()
     thread.join()
+    print("waited %.6f of %.6f s" % (waited[0], time.monotonic() - BEGAN))
 
 
 main()
