@@ -42,6 +42,7 @@ enum python_trait {
 	PYTHON_STATES_FROM_MINUS_3 = 1 << 14, /* 3.13, 3.14 */
 	PYTHON_STATES_FROM_0 = 1 << 16,	      /* 3.15 */
 	PYTHON_AWAITED_BELOW = 1 << 17,	      /* what it awaits is the last but one of its stack (from 3.15 on) */
+	PYTHON_HASHED_TUPLES = 1 << 18,	      /* a tuple has its hash before its objects (from 3.14 on) */
 	PYTHON_STACK_ADDRESS = 1 << 15,	      /* a frame has the address of the end of its stack, and no depth */
 };
 
@@ -115,7 +116,7 @@ enum {
 #define PYTHON_SINCE_8 (PYTHON_NAMES_TASKS | PYTHON_NATIVE_IDS)
 #define PYTHON_SINCE_11 (PYTHON_SINCE_8 | PYTHON_OWN_FRAMES | PYTHON_PACKED_KEYS)
 #define PYTHON_SINCE_13 (PYTHON_SINCE_11 | PYTHON_VALUES_INLINE)
-#define PYTHON_SINCE_14 (PYTHON_SINCE_13 | PYTHON_STACK_ADDRESS)
+#define PYTHON_SINCE_14 (PYTHON_SINCE_13 | PYTHON_STACK_ADDRESS | PYTHON_HASHED_TUPLES)
 #define PYTHON_ONLY_11 (PYTHON_EVENT_BLOCKS | PYTHON_VALUES_BEFORE)
 #define PYTHON_ONLY_9 (PYTHON_EVENT_BLOCKS | PYTHON_STACK_ADDRESS)
 #define PYTHON_ONLY_10 (PYTHON_EVENT_BLOCKS | PYTHON_WALKS_LINES)

@@ -32,6 +32,16 @@ SCENARIO_SOME(stack, recorded, SUPPORTED)
 	       "the stacks are those of faulthandler");
 }
 
+/* The local variables of parked functions. */
+SCENARIO(stack, locals, 6)
+{
+	struct outcome *outcome;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .how = JOB_BARE, .args = {"@stacked_locals.py", build_path("evprof")});
+	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"), "the variables are Python's own");
+}
+
 /* A hundred looks at a busy program in make check-all. */
 SCENARIO(stack, busy, 6)
 {

@@ -10,6 +10,7 @@
 
 #include "stack/codes.h"
 #include "stack/layout.h"
+#include "stack/locals.h"
 #include "stack/objects.h"
 
 #define ARENA_WORDS 65536
@@ -202,6 +203,15 @@ Test(stack, dicts_are_bounded, .init = set_up, TIMEOUT)
 	cr_expect_not(finds_attribute(0, 1));
 }
 
+/* A class of Python's own, which has a name. */
+static uint64_t put_type(size_t word, const char *name)
+{
+	put_object(word, at(0));
+	arena[word + PYTHON_TYPE_NAME / 8] = at(word + 40);
+	strcpy((char *)&arena[word + 40], name);
+	return at(word);
+}
+
 static uint64_t random_word(void)
 {
 	static uint64_t state = UINT64_C(0x2545f4914f6cdd1d);
@@ -252,4 +262,51 @@ Test(stack, anything_ends, .init = set_up, TIMEOUT)
 		}
 	}
 	codes_done(&codes);
+}
+
+/* What the words of a value are, its text and its length are within bounds. */
+Test(stack, any_value_ends, .init = set_up, TIMEOUT)
+{
+	static const char *const types[] = {"NoneType", "bool", "int",	 "float", "str", "bytes",
+					    "list",	"set",	"tuple", "cell",  "dict"};
+	struct value value;
+
+	process.ranges[0].python = true;
+	for (int i = 0; i < 20000; i++) {
+		uint64_t type = put_type(6000, types[random_word() % 11]), object = put_object(7000, type);
+
+		if (random_word() % 2)
+			layout.text_type = type;
+		layout.minor = 11 + (int)(random_word() % 2);
+		for (int word = 2; word < 8; word++)
+			arena[7000 + word] = random_word() >> random_word() % 64;
+		remote_refresh(process.remote);
+		if (!value_read(&layout, &process, object, &value))
+			continue;
+		cr_assert(value.length >= -1 && value.bytes < sizeof(value.text) && !value.text[value.bytes]);
+		cr_assert(value.plain || !value.bytes);
+		cr_assert(memchr(value.type, 0, sizeof(value.type)));
+	}
+}
+
+Test(stack, any_locals_end, .init = set_up, TIMEOUT)
+{
+	for (int minor = PYTHON_FIRST_MINOR; minor <= PYTHON_NEWEST_MINOR; minor++) {
+		layout.minor = minor;
+		layout.row = python_version_row(minor);
+		fill_at_random();
+		for (int i = 0; i < 500; i++) {
+			struct remote_frame frame = {.frame = at(random_word() % ARENA_WORDS), .code = at(8000)};
+			struct frame_locals locals = {0};
+			size_t names =
+			    8000 + (layout_has(&layout, PYTHON_OWN_FRAMES) ? layout.fields.code_file / 8 - 2
+									   : layout.row->layout.code_bytes / 8 + 3);
+
+			arena[names] = put_object(8200, put_type(9000, "tuple"));
+			arena[8202] = i % 16 ? random_word() % 300 : random_word();
+			cr_assert(locals_read(&layout, &process, &frame, &locals) == 0);
+			cr_assert_leq(locals.count, 3 * 256);
+			locals_done(&locals);
+		}
+	}
 }

@@ -22,7 +22,10 @@ static const char help_text[] =
     "not, is not stopped, and runs nothing for it.\n"
     "NAME is that of the program or its script (gunicorn, app.py); all are those of this host that may be read.\n"
     "\n"
-    "      --json  for programs: \"processes\"\n"
+    "      --locals  with the local variables: the values of None, bool, int, float, str and bytes, the type and "
+    "length\n"
+    "                of containers, the type of other objects. They may be secrets\n"
+    "      --json    for programs: \"processes\"\n"
     "\n"
     "Needs the right to trace the process: its user's or root's.\n"
     "\n"
@@ -31,7 +34,7 @@ static const char help_text[] =
 #define NAME_BYTES 4096
 
 struct request {
-	bool json;
+	bool json, locals;
 	const char *target;
 	struct output output;
 	size_t printed, failed;
@@ -104,7 +107,7 @@ static void show_process(struct request *request, pid_t pid, bool named)
 	static struct snapshot snapshot;
 	char why[512];
 
-	if (snapshot_take(&snapshot, pid, why, sizeof(why)) == 0) {
+	if (snapshot_take(&snapshot, pid, request->locals, why, sizeof(why)) == 0) {
 		print_one(request, &snapshot);
 	} else if (named) {
 		output_message("evprof stack: %s", why);
@@ -165,7 +168,8 @@ static int show(struct request *request)
 
 int cmd_stack(int argc, char **argv)
 {
-	static const struct verb_option options_known[] = {VERB_FLAG("json", 0, request, json), VERB_OPTIONS_END};
+	static const struct verb_option options_known[] = {VERB_FLAG("locals", 0, request, locals),
+							   VERB_FLAG("json", 0, request, json), VERB_OPTIONS_END};
 	static const struct verb_usage usage = {"stack", options_known, {help_text}};
 	static struct request request;
 	int status = verb_parse(&usage, argc, argv, &request, NULL);

@@ -1,14 +1,67 @@
 /* print.c - see print.h. */
 #include "stack/print.h"
 
+#include <string.h>
+
 static const struct code *code_of(const struct snapshot *snapshot, const struct stack_frame *frame)
 {
 	return &snapshot->codes.at[frame->code];
 }
 
+/* The local variables of the frame with that number; NULL: not read. */
+static const struct frame_locals *locals_at(const struct snapshot *snapshot, size_t number)
+{
+	return snapshot->locals ? snapshot->locals + number : NULL;
+}
+
 /* --- for people --- */
 
-static void print_frame(struct output *output, const struct snapshot *snapshot, const struct stack_frame *frame)
+/* A str in quotes, as repr() has them. output_line() writes the rest as repr() does. */
+static void print_str(struct output *output, const struct value *value)
+{
+	bool single = memchr(value->text, '\'', value->bytes), other = memchr(value->text, '"', value->bytes);
+	char quote = single && !other ? '"' : '\'';
+	const char *at = value->text, *end = at + value->bytes, *found;
+
+	output_char(output, quote);
+	while ((found = memchr(at, quote, (size_t)(end - at)))) {
+		output_line(output, (struct text){at, (size_t)(found - at)});
+		output_format(output, "\\%c", quote);
+		at = found + 1;
+	}
+	output_line(output, (struct text){at, (size_t)(end - at)});
+	output_char(output, quote);
+}
+
+static void print_local(struct output *output, const struct local *local)
+{
+	const struct value *value = &local->value;
+
+	output_string(output, "        ");
+	output_line(output, text_of(local->name));
+	output_string(output, value->plain ? " = " : ": ");
+	if (value->is_str)
+		print_str(output, value);
+	else
+		output_line(output, value->plain ? (struct text){0} : text_of(value->type));
+	if (value->plain && !value->is_str)
+		output_string(output, value->text);
+	if (value->plain && value->cut)
+		output_format(output, "... (%lld in all)", (long long)value->length);
+	else if (!value->plain && value->length >= 0)
+		output_format(output, " of %lld", (long long)value->length);
+	output_char(output, '\n');
+}
+
+static void print_locals(struct output *output, const struct frame_locals *locals)
+{
+	for (size_t i = 0; locals && i < locals->count; i++)
+		print_local(output, &locals->at[i]);
+}
+
+/* locals: NULL: not read. */
+static void print_frame(struct output *output, const struct snapshot *snapshot, const struct stack_frame *frame,
+			const struct frame_locals *locals)
 {
 	const struct code *code = code_of(snapshot, frame);
 
@@ -19,9 +72,11 @@ static void print_frame(struct output *output, const struct snapshot *snapshot, 
 	if (frame->line)
 		output_format(output, ":%u", frame->line);
 	output_string(output, ")\n");
+	print_locals(output, locals);
 }
 
-static void print_thread(struct output *output, const struct snapshot *snapshot, const struct stack_thread *thread)
+static void print_thread(struct output *output, const struct snapshot *snapshot, const struct stack_thread *thread,
+			 const struct frame_locals *locals)
 {
 	output_format(output, "Thread %d", (int)thread->tid);
 	if (thread->name[0]) {
@@ -43,30 +98,36 @@ static void print_thread(struct output *output, const struct snapshot *snapshot,
 	else if (!thread->count)
 		output_string(output, "    (no Python function)\n");
 	for (size_t i = 0; i < thread->count; i++)
-		print_frame(output, snapshot, &thread->frames[i]);
+		print_frame(output, snapshot, &thread->frames[i], locals ? &locals[i] : NULL);
 }
 
-static void print_task(struct output *output, const struct snapshot *snapshot, const struct suspended_task *task)
+static void print_task(struct output *output, const struct snapshot *snapshot, const struct suspended_task *task,
+		       const struct frame_locals *locals)
 {
 	output_string(output, task->name[0] ? "Task " : "Coroutine");
 	output_line(output, text_of(task->name));
 	output_string(output, ": suspended\n");
 	for (size_t i = 0; i < task->count; i++)
-		print_frame(output, snapshot, &task->frames[i]);
+		print_frame(output, snapshot, &task->frames[i], locals ? &locals[i] : NULL);
 }
 
 void print_snapshot(struct output *output, const struct snapshot *snapshot)
 {
 	const struct layout *layout = &snapshot->layout;
+	size_t at = 0;
 
 	output_format(output, "Process %d: ", (int)snapshot->process.target.pid);
 	output_line(output, text_of(*snapshot->command ? snapshot->command : snapshot->process.target.program));
 	output_format(output, "\nPython 3.%d.%d%s\n\n", layout->minor, layout->micro,
 		      layout->free_threaded ? ", free-threaded" : "");
-	for (size_t i = 0; i < snapshot->threads.count; i++)
-		print_thread(output, snapshot, &snapshot->threads.at[i]);
-	for (size_t i = 0; i < snapshot->suspended.count; i++)
-		print_task(output, snapshot, &snapshot->suspended.at[i]);
+	for (size_t i = 0; i < snapshot->threads.count; i++) {
+		print_thread(output, snapshot, &snapshot->threads.at[i], locals_at(snapshot, at));
+		at += snapshot->threads.at[i].count;
+	}
+	for (size_t i = 0; i < snapshot->suspended.count; i++) {
+		print_task(output, snapshot, &snapshot->suspended.at[i], locals_at(snapshot, at));
+		at += snapshot->suspended.at[i].count;
+	}
 	if (snapshot->suspended.cut)
 		output_string(
 		    output, "(other suspended coroutines may be missing: the lists of objects are long, or changed)\n");
@@ -81,7 +142,37 @@ static void put_member(struct output *output, const char *name, const char *text
 	output_char(output, '"');
 }
 
-static void put_frame(struct output *output, const struct snapshot *snapshot, const struct stack_frame *frame)
+/* The value of a str is the str; others have the text of repr(). */
+static void put_local(struct output *output, const struct local *local)
+{
+	const struct value *value = &local->value;
+
+	output_char(output, '{');
+	put_member(output, "name", local->name);
+	output_char(output, ',');
+	put_member(output, "type", value->type);
+	if (value->plain) {
+		output_string(output, ",\"value\":\"");
+		output_json(output, (struct text){value->text, value->bytes});
+		output_format(output, "\",\"complete\":%s", value->cut ? "false" : "true");
+	}
+	if (value->length >= 0)
+		output_format(output, ",\"length\":%lld", (long long)value->length);
+	output_char(output, '}');
+}
+
+static void put_locals(struct output *output, const struct frame_locals *locals)
+{
+	output_string(output, ",\"locals\":[");
+	for (size_t i = 0; i < locals->count; i++) {
+		output_string(output, i ? "," : "");
+		put_local(output, &locals->at[i]);
+	}
+	output_char(output, ']');
+}
+
+static void put_frame(struct output *output, const struct snapshot *snapshot, const struct stack_frame *frame,
+		      const struct frame_locals *locals)
 {
 	const struct code *code = code_of(snapshot, frame);
 
@@ -94,24 +185,28 @@ static void put_frame(struct output *output, const struct snapshot *snapshot, co
 	output_char(output, ',');
 	put_member(output, "file", code->file);
 	if (frame->line)
-		output_format(output, ",\"line\":%u}", frame->line);
+		output_format(output, ",\"line\":%u", frame->line);
 	else
-		output_string(output, ",\"line\":null}");
+		output_string(output, ",\"line\":null");
+	if (locals)
+		put_locals(output, locals);
+	output_char(output, '}');
 }
 
-/* The last member of an object. */
+/* The last member of an object. first: the number of the first frame. */
 static void put_frames(struct output *output, const struct snapshot *snapshot, const struct stack_frame *frames,
-		       size_t count)
+		       size_t count, size_t first)
 {
 	output_string(output, "\"frames\":[");
 	for (size_t i = 0; i < count; i++) {
 		output_string(output, i ? "," : "");
-		put_frame(output, snapshot, &frames[i]);
+		put_frame(output, snapshot, &frames[i], locals_at(snapshot, first + i));
 	}
 	output_string(output, "]}");
 }
 
-static void put_thread(struct output *output, const struct snapshot *snapshot, const struct stack_thread *thread)
+static void put_thread(struct output *output, const struct snapshot *snapshot, const struct stack_thread *thread,
+		       size_t first)
 {
 	output_format(output, "{\"tid\":%d,", (int)thread->tid);
 	put_member(output, "name", thread->name);
@@ -120,10 +215,10 @@ static void put_thread(struct output *output, const struct snapshot *snapshot, c
 	output_char(output, ',');
 	put_member(output, "detail", thread->wait.detail);
 	output_format(output, ",\"complete\":%s,", thread->changed ? "false" : "true");
-	put_frames(output, snapshot, thread->frames, thread->count);
+	put_frames(output, snapshot, thread->frames, thread->count, first);
 }
 
-static void put_tasks(struct output *output, const struct snapshot *snapshot)
+static void put_tasks(struct output *output, const struct snapshot *snapshot, size_t first)
 {
 	output_string(output, "\"tasks\":[");
 	for (size_t i = 0; i < snapshot->suspended.count; i++) {
@@ -132,7 +227,8 @@ static void put_tasks(struct output *output, const struct snapshot *snapshot)
 		output_string(output, i ? ",{" : "{");
 		put_member(output, "name", task->name);
 		output_char(output, ',');
-		put_frames(output, snapshot, task->frames, task->count);
+		put_frames(output, snapshot, task->frames, task->count, first);
+		first += task->count;
 	}
 	output_format(output, "],\"tasks_complete\":%s", snapshot->suspended.cut ? "false" : "true");
 }
@@ -140,6 +236,7 @@ static void put_tasks(struct output *output, const struct snapshot *snapshot)
 void print_snapshot_json(struct output *output, const struct snapshot *snapshot)
 {
 	const struct layout *layout = &snapshot->layout;
+	size_t at = 0;
 
 	output_format(output, "{\"pid\":%d,", (int)snapshot->process.target.pid);
 	put_member(output, "program", snapshot->process.target.program);
@@ -148,9 +245,10 @@ void print_snapshot_json(struct output *output, const struct snapshot *snapshot)
 	output_format(output, ",\"python\":\"3.%d.%d\",\"threads\":[", layout->minor, layout->micro);
 	for (size_t i = 0; i < snapshot->threads.count; i++) {
 		output_string(output, i ? "," : "");
-		put_thread(output, snapshot, &snapshot->threads.at[i]);
+		put_thread(output, snapshot, &snapshot->threads.at[i], at);
+		at += snapshot->threads.at[i].count;
 	}
 	output_string(output, "],");
-	put_tasks(output, snapshot);
+	put_tasks(output, snapshot, at);
 	output_char(output, '}');
 }

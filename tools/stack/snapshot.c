@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "evprof/proc.h"
@@ -20,7 +21,58 @@ static void read_command(struct snapshot *snapshot)
 		text[i] = text[i] ? text[i] : ' ';
 }
 
-int snapshot_take(struct snapshot *snapshot, pid_t pid, char *why, size_t bytes)
+static size_t count_frames(const struct snapshot *snapshot)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < snapshot->threads.count; i++)
+		count += snapshot->threads.at[i].count;
+	for (size_t i = 0; i < snapshot->suspended.count; i++)
+		count += snapshot->suspended.at[i].count;
+	return count;
+}
+
+static struct remote_frame seen_again[REMOTE_FRAMES];
+
+/* The variables of a thread's frames. Those of functions that have returned meanwhile are dropped. */
+static int read_thread_locals(struct snapshot *snapshot, const struct stack_thread *thread, struct frame_locals *locals)
+{
+	int r = 0, count;
+
+	for (size_t i = 0; i < thread->count && r == 0; i++)
+		r = locals_read(&snapshot->layout, &snapshot->process, &thread->frames[i].at, &locals[i]);
+	remote_refresh(snapshot->process.remote);
+	count = remote_stack(snapshot->process.remote, thread->state, seen_again);
+	for (size_t i = thread->count; i-- > 0; count--) {
+		const struct remote_frame *was = &thread->frames[i].at, *is = &seen_again[count - 1];
+
+		if (count <= 0 || was->frame != is->frame || was->code != is->code)
+			locals_done(&locals[i]);
+	}
+	return r;
+}
+
+static int read_locals(struct snapshot *snapshot)
+{
+	size_t at = 0;
+	int r = 0;
+
+	snapshot->frame_count = count_frames(snapshot);
+	snapshot->locals = calloc(snapshot->frame_count + 1, sizeof(*snapshot->locals));
+	if (!snapshot->locals)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->threads.count && r == 0; i++) {
+		r = read_thread_locals(snapshot, &snapshot->threads.at[i], snapshot->locals + at);
+		at += snapshot->threads.at[i].count;
+	}
+	for (size_t i = 0; i < snapshot->suspended.count; i++)
+		for (size_t k = 0; k < snapshot->suspended.at[i].count && r == 0; k++)
+			r = locals_read(&snapshot->layout, &snapshot->process, &snapshot->suspended.at[i].frames[k].at,
+					&snapshot->locals[at++]);
+	return r;
+}
+
+int snapshot_take(struct snapshot *snapshot, pid_t pid, bool locals, char *why, size_t bytes)
 {
 	int r;
 
@@ -32,6 +84,8 @@ int snapshot_take(struct snapshot *snapshot, pid_t pid, char *why, size_t bytes)
 	r = stack_threads_read(&snapshot->layout, &snapshot->process, &snapshot->codes, &snapshot->threads);
 	if (r == 0 && snapshot->threads.count)
 		r = suspended_read(&snapshot->layout, &snapshot->process, &snapshot->codes, &snapshot->suspended);
+	if (r == 0 && locals)
+		r = read_locals(snapshot);
 	if (r == 0 && snapshot->threads.count)
 		return 0;
 	snprintf(why, bytes,
@@ -42,6 +96,10 @@ int snapshot_take(struct snapshot *snapshot, pid_t pid, char *why, size_t bytes)
 
 void snapshot_done(struct snapshot *snapshot)
 {
+	for (size_t i = 0; snapshot->locals && i < snapshot->frame_count; i++)
+		locals_done(&snapshot->locals[i]);
+	free(snapshot->locals);
+	snapshot->locals = NULL;
 	suspended_done(&snapshot->suspended);
 	stack_threads_done(&snapshot->threads);
 	codes_done(&snapshot->codes);

@@ -2,6 +2,7 @@
 #ifndef EVPROF_TOOLS_STACK_SNAPSHOT_H
 #define EVPROF_TOOLS_STACK_SNAPSHOT_H
 
+#include "stack/locals.h"
 #include "stack/suspended.h"
 #include "stack/threads.h"
 
@@ -11,14 +12,16 @@ struct snapshot {
 	struct codes codes;
 	struct stack_threads threads;
 	struct suspended suspended;
+	struct frame_locals *locals; /* of all frames of the threads, then of the suspended tasks; NULL: not read */
+	size_t frame_count;
 	char command[256]; /* the command line, cut if it does not fit; "" if there is none */
 };
 
 /*
- * Reads the process. Returns 0, or -1 with one line, without a period, in why. The caller calls snapshot_done() in both
- * cases.
+ * Reads the process; locals: with the local variables. Returns 0, or -1 with one line, without a period, in why. The
+ * caller calls snapshot_done() in both cases.
  */
-int snapshot_take(struct snapshot *snapshot, pid_t pid, char *why, size_t why_bytes);
+int snapshot_take(struct snapshot *snapshot, pid_t pid, bool locals, char *why, size_t why_bytes);
 
 void snapshot_done(struct snapshot *snapshot);
 
