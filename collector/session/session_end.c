@@ -176,10 +176,20 @@ void session_answer(struct session *session, struct process *process, enum ring_
 	process->answered = true;
 }
 
-/* Its parent may have taken its status before we could read it. */
+/* By these a person, a supervisor or the master of its workers ends a process in the ordinary course. */
+static bool is_order(int number)
+{
+	return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
+}
+
+/*
+ * Whether it came to an end that nobody ordered. Its parent may have taken its status before we could read it: then the
+ * signal is not known, and it counts.
+ */
 static bool was_killed(const struct process *process, const char *how)
 {
-	return process->dead && !process->replaced && (process->signal > 0 || strcmp(how, "killed") == 0);
+	return process->dead && !process->replaced && !is_order(process->signal) &&
+	       (process->signal > 0 || strcmp(how, "killed") == 0);
 }
 
 /* The trace of a session that ends has it all. */

@@ -352,13 +352,15 @@ SCENARIO(kept, a_child_is_killed, SUPPORTED)
 	struct outcome *outcome = run(.python = python, .args = {"@kept_killed.py"}, .lingers = true,
 				      .env = {"EVPROF_KEEP=1s", "EVPROF_OUTPUT=kept.evp"});
 	char *end;
-	long pid = strtol(outcome->out, &end, 10), count = strtol(end, NULL, 10);
+	long pid = strtol(outcome->out, &end, 10), count = strtol(end, &end, 10), ordered = strtol(end, NULL, 10);
 	const char *path = text("%s/kept-%ld-killed.evp", outcome->directory, pid);
 	struct outcome *info;
 	json_t *report;
 
 	outcome_settle(outcome);
 	expect(outcome, outcome->status == 0 && count > 20 && access(path, R_OK) == 0, "%s was written", path);
+	expect(outcome, ordered > 0 && access(text("%s/kept-%ld-killed.evp", outcome->directory, ordered), F_OK) < 0,
+	       "none of the one that SIGTERM ended");
 	info = tool("info", path);
 	expect(info,
 	       info->status == 0 && strstr(info->out, text("\nprocess %ld, ", pid)) && strstr(info->out, "killed by"),
@@ -387,4 +389,26 @@ SCENARIO(kept, misused, SCENARIO_ONCE)
 	expect(outcome, outcome->status == 2 && strstr(outcome->err, "a trace needs a file"), "a line");
 	outcome = run(.how = JOB_BARE, .args = {"%B/evprof", "cut", "--in-place", "-o", "x.evp", "y.evp"});
 	expect(outcome, outcome->status == 2 && strstr(outcome->err, "--in-place is for one stretch"), "a line");
+}
+
+/* A private collector that ends while it is asked closes the connection a moment before its socket. */
+SCENARIO(kept, collector_ends_meanwhile, SCENARIO_ONCE)
+{
+	static const char ending[] = "import socket, time\n"
+				     "listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+				     "listener.bind('ending.sock'); listener.listen(5); print('ready', flush=True)\n"
+				     "asked = listener.accept()[0]; asked.recv(4096); asked.close()\n"
+				     "time.sleep(0.1); listener.close()\n";
+	const char *directory = run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory;
+	struct background *collector = background_start(
+	    &(struct job){.python = python_any(), .how = JOB_BARE, .directory = directory, .args = {"-c", ending}});
+	struct outcome *outcome;
+
+	(void)python;
+	for (int i = 0; i < 6000 && !strstr(file_read(collector->log, NULL), "ready"); i++)
+		usleep(10000);
+	outcome = tool("snapshot", "--socket", text("%s/ending.sock", directory), "all");
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "no collector of this user runs here"), "a line");
+	expect(outcome, !strstr(outcome->err, "no answer"), "none about the one that has ended");
+	cr_expect_eq(background_wait(collector), 0, "%s", file_read(collector->log, NULL));
 }

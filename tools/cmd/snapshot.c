@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cmd/snapshot.h"
 #include "cmd/verbs.h"
@@ -131,6 +132,14 @@ static bool misses_begin(const struct snapshot *snapshot, const json_t *describe
 	return true;
 }
 
+/* The trace of a session that has ended meanwhile may be removed: nobody has asked for that one by its name. */
+static bool has_gone(const struct snapshot *snapshot, const json_t *described)
+{
+	const char *source = json_string_value(json_object_get(described, "path"));
+
+	return !strcmp(snapshot->target, "all") && source && access(source, F_OK) < 0 && errno == ENOENT;
+}
+
 static void write_snapshot(struct snapshot *snapshot, const json_t *described)
 {
 	const char *source = json_string_value(json_object_get(described, "path"));
@@ -158,10 +167,14 @@ static void write_snapshot(struct snapshot *snapshot, const json_t *described)
 
 /* --- all traces of all collectors --- */
 
-/* Asks all collectors anew, because each connection takes one request. False: none can be asked. */
-static bool ask(const struct snapshot *snapshot, struct control_collectors *collectors, json_t *message)
+/*
+ * Asks all collectors anew, because each connection takes one request. False: none can be asked; a line says so, if
+ * there is a verb.
+ */
+static bool ask(const struct snapshot *snapshot, const char *verb, struct control_collectors *collectors,
+		json_t *message)
 {
-	bool found = message && control_collectors_find(snapshot->verb, snapshot->socket, collectors) == 0;
+	bool found = message && control_collectors_find(verb, snapshot->socket, collectors) == 0;
 
 	if (found)
 		control_collectors_ask(collectors, message, ANSWER_MS);
@@ -176,7 +189,7 @@ void snapshot_release(const struct snapshot *snapshot, const json_t *described)
 
 	snprintf(pid, sizeof(pid), "%" PRId64,
 		 (int64_t)json_integer_value(json_array_get(json_object_get(described, "pids"), 0)));
-	ask(snapshot, &collectors,
+	ask(snapshot, NULL, &collectors, /* one that has ended holds nothing */
 	    json_pack("{s:s, s:s, s:i, s:I}", "type", "snapshot", "target", pid, "hold_ms", 0, "hold",
 		      json_integer_value(json_object_get(described, "hold"))));
 	control_collectors_done(&collectors);
@@ -189,7 +202,7 @@ json_t *snapshot_hold(const struct snapshot *snapshot, int64_t hold_ms)
 
 	if (hold_ms > CONTROL_HOLD_MAX_MS)
 		hold_ms = CONTROL_HOLD_MAX_MS;
-	if (ask(snapshot, &collectors,
+	if (ask(snapshot, snapshot->verb, &collectors,
 		json_pack("{s:s, s:s, s:I}", "type", "snapshot", "target", snapshot->target, "hold_ms",
 			  (json_int_t)hold_ms)) &&
 	    control_collectors_complain(snapshot->verb, &collectors) != CLI_FAILED) {
@@ -211,7 +224,8 @@ static void write_all(struct snapshot *snapshot, const struct control_collectors
 	for (size_t i = 0; i < collectors->count; i++) {
 		json_array_foreach(json_object_get(collectors->at[i].answer, "traces"), k, described)
 		{
-			write_snapshot(snapshot, described);
+			if (!has_gone(snapshot, described))
+				write_snapshot(snapshot, described);
 			snapshot_release(snapshot, described);
 		}
 	}
@@ -234,7 +248,7 @@ int snapshot_copy(struct snapshot *snapshot)
 		return CLI_FAILED;
 	}
 	snapshot->status = CLI_FAILED;
-	if (ask(snapshot, &collectors, message))
+	if (ask(snapshot, snapshot->verb, &collectors, message))
 		snapshot->status = control_collectors_complain(snapshot->verb, &collectors);
 	if (snapshot->status != CLI_FAILED)
 		write_all(snapshot, &collectors);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "evprof/control.h"
@@ -23,6 +24,7 @@
 
 #define LISTENS 0x10000 /* a flag of /proc/net/unix: __SO_ACCEPTCON of linux/net.h */
 #define COLLECTORS_MAX 4096u
+#define END_TURNS 50 /* half a second */
 
 /* --- one collector --- */
 
@@ -182,6 +184,16 @@ static bool is_gone(const char *socket)
 	return fd == -ECONNREFUSED || fd == -ENOENT;
 }
 
+/* A collector that ends closes its connections a moment before its socket. */
+static bool has_ended(const struct control_collector *collector)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+
+	for (int i = 0; i < END_TURNS && collector->closed && !is_gone(collector->socket); i++)
+		nanosleep(&pause, NULL);
+	return is_gone(collector->socket);
+}
+
 void control_collectors_ask(struct control_collectors *collectors, json_t *request, int timeout_ms)
 {
 	int64_t deadline_ns;
@@ -203,7 +215,7 @@ void control_collectors_ask(struct control_collectors *collectors, json_t *reque
 		if (!collector->error[0])
 			control_receive(collector, deadline_ns);
 		if (!collector->answer)
-			collector->ended = is_gone(collector->socket);
+			collector->ended = has_ended(collector);
 		close(collector->fd);
 		collector->fd = -1;
 	}

@@ -45,8 +45,10 @@ static void fail(struct control_collector *collector, const char *what)
 
 void control_send(struct control_collector *collector, const char *text)
 {
-	if (send(collector->fd, text, strlen(text), MSG_NOSIGNAL) < 0)
+	if (send(collector->fd, text, strlen(text), MSG_NOSIGNAL) < 0) {
+		collector->closed = errno == EPIPE || errno == ECONNRESET;
 		fail(collector, strerror(errno));
+	}
 }
 
 /* False: no answer came in time. */
@@ -156,6 +158,7 @@ void control_receive(struct control_collector *collector, int64_t deadline_ns)
 	}
 	count = recvmsg(collector->fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (count <= 0) {
+		collector->closed = true;
 		fail(collector, count < 0 ? strerror(errno)
 					  : "no answer: it has ended, or is of a release that knows no such request");
 		return;

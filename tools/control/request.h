@@ -14,6 +14,7 @@ struct control_collector {
 	int fd;		 /* the connection, which takes one request; -1: none */
 	pid_t pid;	 /* 0: in a pid namespace of its own */
 	json_t *answer;	 /* an object; NULL: none */
+	bool closed;	 /* the connection, without an answer */
 	bool ended;	 /* without an answer: a private collector ends with its program */
 	char error[320]; /* where there is no answer: one line, without a period */
 };

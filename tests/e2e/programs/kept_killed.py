@@ -1,5 +1,6 @@
-"""A child calls batch_0(), batch_1(), ... for two seconds and is killed; the parent does something else for two more. Prints the child's
-pid and its number of batches.
+"""A child calls batch_0(), batch_1(), ... for two seconds and is killed; another one is ended by SIGTERM, as by its master. The parent does
+something else for two more, and takes their ends once there is a file kept-PID-killed.evp of the first. Prints that one's pid, its number
+of batches, and the pid of the other.
 """
 import os
 import signal
@@ -19,23 +20,27 @@ def batch(number):
 
 
 ends = os.pipe()
+ordered = os.fork()
+if ordered == 0:
+    leaf()
+    signal.pause()
 child = os.fork()
 if child == 0:
     over, number = time.monotonic() + 2, 0
     while time.monotonic() < over:
         batch(number)
         number += 1
+    os.kill(ordered, signal.SIGTERM)
     os.kill(os.getpid(), signal.SIGKILL)
 os.close(ends[1])
 count = 0
-while True:
-    got = len(os.read(ends[0], 4096))
-    if not got:
-        break
-    count += got
-os.waitpid(child, 0)
-over = time.monotonic() + 2
-while time.monotonic() < over:
+os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+while count % 4096 == 0:
+    count += len(os.read(ends[0], 4096))
+over, given_up = time.monotonic() + 2, time.monotonic() + 60
+while time.monotonic() < over or (not os.path.exists("kept-%d-killed.evp" % child) and time.monotonic() < given_up):
     leaf()
     time.sleep(0.001)
-print(child, count)
+os.waitpid(child, 0)
+os.waitpid(ordered, 0)
+print(child, count, ordered)
