@@ -49,6 +49,15 @@ static void run_ended(struct loop_source *source)
 	run->failed = info.si_code != CLD_EXITED || info.si_status != 0;
 }
 
+/* In the child: our signals are blocked, because a signalfd has them. */
+static void unblock_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 /* In the child. Descriptors that have the number of their stream already would be closed by the exec. */
 static void use_streams(const struct tool_run *run)
 {
@@ -71,6 +80,7 @@ static int start_run(struct tool_run *run, const char *const *argv)
 	if (pid == 0) {
 		if (run->input != run->output)
 			use_streams(run);
+		unblock_signals();
 		execve(path, (char *const *)argv, environment);
 		_exit(127);
 	}

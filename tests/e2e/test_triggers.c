@@ -5,6 +5,7 @@
  */
 #include <glob.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,6 +193,51 @@ SCENARIO_SOME(triggers, of_a_daemon, SUPPORTED)
 	free(slow);
 	cr_expect_eq(background_stop(daemon), 0, "%s", file_read(daemon->log, NULL));
 	cr_expect(strstr(file_read(daemon->log, NULL), "-view_-500ms-1.evp has what process "), "its log says so");
+}
+
+/* The pid of a child of a process that runs `evprof watch`; 0: none. */
+static int watcher_of(pid_t parent)
+{
+	char *children = file_read(text("/proc/%d/task/%d/children", (int)parent, (int)parent), NULL), *at = children;
+
+	for (long pid; at && (pid = strtol(at, &at, 10)) > 0;) {
+		char *command = file_read(text("/proc/%ld/cmdline", pid), NULL);
+
+		if (command && !strcmp(command, "evprof") && !strcmp(command + 7, "watch"))
+			return (int)pid;
+	}
+	return 0;
+}
+
+/* The tools of a collector do not have its blocked signals: it ends them by SIGTERM, as anybody may. */
+SCENARIO(triggers, watcher_takes_signals, SCENARIO_ONCE)
+{
+	const char *directory = run(.how = JOB_BARE, .args = {"mkdir", "traces"})->directory;
+	char *socket = text("%s/evprof.sock", directory);
+	struct background *daemon =
+	    background_start(&(struct job){.how = JOB_BARE,
+					   .args = {"%B/evprof-collector", "--socket", socket, "--output-dir",
+						    text("%s/traces", directory), "--trigger", "*:view_*>500ms"}});
+	struct background *program;
+	int watcher = 0;
+
+	(void)python;
+	for (int i = 0; i < 6000 && access(socket, F_OK); i++)
+		usleep(10000);
+	usleep(200000);
+	program = background_start(&(struct job){.python = python_any(),
+						 .args = {"-c", "import time; time.sleep(60)"},
+						 .env = {text("EVPROF_SOCKET=%s", socket)}});
+	for (int i = 0; i < 6000 && !(watcher = watcher_of(daemon->pid)); i++)
+		usleep(10000);
+	cr_assert(watcher > 0, "%s", file_read(daemon->log, NULL));
+	cr_expect(strstr(file_read(text("/proc/%d/status", watcher), NULL), "\nSigBlk:\t0000000000000000\n"));
+	kill(watcher, SIGTERM);
+	for (int i = 0; i < 6000 && watcher_of(daemon->pid) == watcher; i++)
+		usleep(10000);
+	cr_expect_neq(watcher_of(daemon->pid), watcher, "SIGTERM ends it");
+	background_stop(program);
+	cr_expect_eq(background_stop(daemon), 0, "%s", file_read(daemon->log, NULL));
 }
 
 /* By hand, of a trace that is there: every slow call has a line. */
