@@ -8,8 +8,25 @@
 
 #include "collector/base/control.h"
 #include "collector/trace/meta.h"
+#include "evprof/trigger.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* As the collector does for a session. What is valid is within bounds. */
+static void check_trigger(const struct control_message *message)
+{
+	struct triggers triggers;
+
+	if (strlen(message->trigger) >= CONTROL_TRIGGER_MAX_BYTES)
+		abort();
+	if (setting_triggers(message->trigger, &triggers))
+		return;
+	if (triggers.count > TRIGGERS_MAX)
+		abort();
+	for (unsigned i = 0; i < triggers.count; i++)
+		if (triggers.at[i].pattern_length > strlen(triggers.at[i].text))
+			abort();
+}
 
 static void check_meta(const struct control_message *message)
 {
@@ -41,6 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (message.type == CONTROL_JOIN)
 		check_meta(&message);
+	if (message.type == CONTROL_JOIN)
+		check_trigger(&message);
 	control_message_done(&message);
 	return 0;
 }
