@@ -36,7 +36,7 @@ void triggers_watch(struct session_triggers *triggers, const struct triggers_pla
 {
 	struct watcher_config config = {.list = triggers->list, .trace = place->trace->path, .uid = uid, .gid = gid};
 
-	if (triggers->watcher.started || place->trace->writer.fd < 0 || place->trace->failed ||
+	if (triggers->watcher.lines.started || place->trace->writer.fd < 0 || place->trace->failed ||
 	    !(triggers_have(&triggers->known, TRIGGER_CALL) || triggers_have(&triggers->known, TRIGGER_LOOP)))
 		return;
 	watcher_start(&triggers->watcher, place->loop, &config);
@@ -195,7 +195,7 @@ bool triggers_finish(struct session_triggers *triggers, const struct triggers_pl
 {
 	struct watcher *watcher = &triggers->watcher;
 
-	if (!watcher->started)
+	if (!watcher->lines.started)
 		return false;
 	if (!triggers->until_ns) {
 		watcher_finish(watcher);

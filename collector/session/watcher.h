@@ -1,8 +1,8 @@
 /*
  * watcher.h - evprof watch, which follows the trace of a session and finds the calls that took too long.
  *
- * In a process of its own: the collector must not fall behind, and a replay of each event is dear. What it prints is
- * not trusted: it reads what a program wrote. Called by triggers.c.
+ * In a process of its own: the collector must not fall behind, and a replay of each event is dear. Called by
+ * triggers.c.
  */
 #ifndef COLLECTOR_WATCHER_H
 #define COLLECTOR_WATCHER_H
@@ -11,11 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/loop.h"
-#include "trace/tool_run.h"
+#include "trace/tool_lines.h"
 
 #define WATCHER_FOUND_MAX 32u
-#define WATCHER_LINE_BYTES 1024u
 
 /* A call that took too long. */
 struct watcher_found {
@@ -26,15 +24,7 @@ struct watcher_found {
 
 /* All zeros: none was started. */
 struct watcher {
-	struct tool_run run;
-	struct loop_source source; /* fd: what it prints, owned */
-	struct loop *loop;
-	int input; /* closed: it is to end; owned */
-	bool open; /* the source is read */
-	bool started, asked;
-	char line[WATCHER_LINE_BYTES];
-	size_t used;
-	bool skips; /* the rest of a line that is too long */
+	struct tool_lines lines;
 	struct watcher_found found[WATCHER_FOUND_MAX];
 	unsigned found_count;
 };

@@ -113,12 +113,18 @@ void tool_run_wait(struct tool_run *run, int ms)
 		run_ended(&run->source);
 }
 
-void tool_run_stop(struct tool_run *run)
+void tool_run_leave(struct tool_run *run)
 {
 	if (!run->running)
 		return;
 	loop_remove(run->loop, &run->source);
-	syscall(SYS_pidfd_send_signal, run->source.fd, SIGTERM, NULL, 0);
 	close(run->source.fd);
 	run->running = false;
+}
+
+void tool_run_stop(struct tool_run *run)
+{
+	if (run->running)
+		syscall(SYS_pidfd_send_signal, run->source.fd, SIGTERM, NULL, 0);
+	tool_run_leave(run);
 }

@@ -28,6 +28,8 @@ void tool_run_start(struct tool_run *run, struct loop *loop, const char *const *
 /* Waits for its end, for so long at most. For a collector that ends itself. */
 void tool_run_wait(struct tool_run *run, int ms);
 
+/* It goes on, and nobody waits for it. */
+void tool_run_leave(struct tool_run *run);
 /* Ends it if it still runs. */
 void tool_run_stop(struct tool_run *run);
 
