@@ -112,6 +112,8 @@ char *meta_process(const struct control_message *join, uint32_t process, uint32_
 		add_member(&process_object, "keep_ns", integer(join->keep.ns));
 	if (join->keep.bytes)
 		add_member(&process_object, "keep_bytes", integer(join->keep.bytes));
+	if (join->keep.alive)
+		add_member(&process_object, "keep_alive", json_true());
 	if (join->native)
 		add_member(&process_object, "native", json_true());
 	if (join->malloc_unseen)
@@ -158,6 +160,7 @@ static const char *const fields[WIRE_KINDS] = {
     [WIRE_COUNTER] = "; name; double",
     [WIRE_STACK_CHANGE] = "frames that stay; code and instruction of each new one",
     [WIRE_ARGUMENT] = "type; key; value",
+    [WIRE_FREED] = "size class, domain, mapped; allocations in 1024ths; bytes; temporary ones",
 };
 
 /* "words" is missing where the event itself has their number. */

@@ -153,7 +153,7 @@ enum wire_kind {
 	WIRE_PAUSE = 40,	 /* number: 1 the program stopped recording, 0 started it again */
 
 	/*
-	 * Names and keys are defined like marks. Reserved, and written by nobody yet: what has no name below. 56 to 62
+	 * Names and keys are defined like marks. Reserved, and written by nobody yet: what has no name below. 57 to 62
 	 * are free. 63 would have a further sub-kind in its first extra word.
 	 */
 	WIRE_MMAP = 41,	      /* value: 1 for a file; extra words: address (0: it failed), size. After a native stack */
@@ -172,7 +172,13 @@ enum wire_kind {
 	WIRE_THIN = 53,		/* extra word: code id. From here the function's events are not recorded */
 	WIRE_THIN_END = 54,	/* extra words: code id, calls since. From here they are recorded again */
 	WIRE_STACK_CHANGE = 55, /* value: frames that stay, WIRE_CHANGE_CUT; extra words: wire_place() of new ones */
-	WIRE_KINDS = 64,	/* number of kinds */
+	/*
+	 * value: wire_freed_value(); extra words: allocations in 1024ths, their bytes, temporary ones. Blocks with the
+	 * stack that is known here, which were allocated and freed in events that are not in the trace. The numbers of
+	 * a stack add up modulo 2^64. Only in traces that keep what is alive; written by tools only
+	 */
+	WIRE_FREED = 56,
+	WIRE_KINDS = 64, /* number of kinds */
 };
 
 /* The value of a WIRE_ARGUMENT: its type, and whether its text was cut. */
@@ -230,7 +236,7 @@ enum wire_start {
 		    "cpu", "native_stack", "at_line", "other_call", "at_instruction", NULL, NULL, NULL, "line",        \
 		    "switch", "task", "open", "thread_start", "thread_end", "process_start", "fork", "exec",           \
 		    "exec_failed", "exit", "mark", "pause", "mmap", "munmap", "span_begin", "span_end", "counter",     \
-		    "realloc_begin", NULL, NULL, NULL, NULL, NULL, "argument", NULL, NULL, "stack_change"              \
+		    "realloc_begin", NULL, NULL, NULL, NULL, NULL, "argument", NULL, NULL, "stack_change", "freed"     \
 	}
 
 /* The kind without a look at the sub-kind: WIRE_EXTENDED for all kinds from 32 on. */
@@ -265,7 +271,7 @@ static inline unsigned wire_extra_words(uint32_t head)
 static inline int wire_is_bookkeeping(unsigned kind)
 {
 	return kind == WIRE_NONE || (kind >= WIRE_TIME && kind <= WIRE_AT_INSTRUCTION) || kind == WIRE_OPEN ||
-	       kind == WIRE_ARGUMENT || kind == WIRE_REALLOC_BEGIN || kind == WIRE_STACK_CHANGE;
+	       kind == WIRE_ARGUMENT || kind == WIRE_REALLOC_BEGIN || kind == WIRE_STACK_CHANGE || kind == WIRE_FREED;
 }
 
 static inline int wire_is_memory(unsigned kind)
@@ -422,6 +428,28 @@ static inline uint64_t wire_memory_size(uint32_t head, uint64_t word)
 static inline uint64_t wire_memory_address(uint64_t word)
 {
 	return word & ((UINT64_C(1) << WIRE_ADDRESS_BITS) - 1);
+}
+
+#define WIRE_FREED_WORDS 3u
+#define WIRE_FREED_VALUE_BITS 10
+#define WIRE_FREED_DOMAIN_SHIFT 7
+#define WIRE_FREED_MAPPED (1u << 9)
+
+/* The number of bits of a size: class n has the sizes from 2^(n-1) to 2^n - 1, class 0 has size 0. */
+static inline unsigned wire_size_class(uint64_t size_bytes)
+{
+	return size_bytes ? 64 - (unsigned)__builtin_clzll(size_bytes) : 0;
+}
+
+/* The value of a WIRE_FREED: the class of the sizes, the domain, and whether mmap() gave the memory. */
+static inline uint32_t wire_freed_value(unsigned domain, int mapped, uint64_t size_bytes)
+{
+	return wire_size_class(size_bytes) | domain << WIRE_FREED_DOMAIN_SHIFT | (mapped ? WIRE_FREED_MAPPED : 0);
+}
+
+static inline unsigned wire_freed_class(uint32_t head)
+{
+	return head >> WIRE_VALUE_SHIFT & ((1u << WIRE_FREED_DOMAIN_SHIFT) - 1);
 }
 
 /*

@@ -67,18 +67,12 @@ static void add_allocation(struct function_total *counts, uint64_t units, uint64
 
 static void function_totals_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
-	unsigned kind = wire_head_kind(head);
 	struct function_totals *totals = owner;
-	uint64_t size, number, units, bytes;
+	uint64_t number, units, bytes;
 
-	if (!wire_is_memory(kind))
+	totals->memory |= wire_is_memory(wire_head_kind(head));
+	if (!estimate_event(totals->interval, head, extra, &units, &bytes))
 		return;
-	totals->memory = true;
-	if (kind == WIRE_FREE || !wire_memory_address(extra[0]))
-		return;
-	size = wire_memory_size(head, extra[0]);
-	units = estimate_blocks(totals->interval, size);
-	bytes = estimate_bytes(totals->interval, size);
 	add_allocation(&totals->sum, units, bytes);
 	number = walk->shown ? walk->frames[walk->shown - 1].user : 0;
 	if (number)

@@ -237,6 +237,7 @@ static int find_unrecorded(struct limits *limits, struct trace *trace)
 		unrecorded->sampled |= trace_process_sample_rate(process) != 0;
 		unrecorded->filtered |= trace_process_is_filtered(process);
 		unrecorded->memory |= !trace_process_records(process, "mem");
+		unrecorded->peaks |= trace_process_is_alive_only(process);
 		unrecorded->malloc |= !trace_process_records(process, "malloc") || trace_process_misses_malloc(process);
 		if (!unrecorded->memory_interval)
 			unrecorded->memory_interval = trace_process_memory_interval(process);
@@ -308,6 +309,8 @@ static const char *memory_doubt(const struct unrecorded *unrecorded, const struc
 		return unrecorded->peak_rss || !limit->pid ? "the resident size of a process is not in the trace: it "
 							     "was killed, or runs"
 							   : NULL;
+	if ((limit->kind == LIMIT_ALLOC || limit->kind == LIMIT_HEAP) && unrecorded->peaks)
+		return "the trace keeps what is alive at its end, and no peak; record without EVPROF_KEEP=alive";
 	if (!limit->pid)
 		return "the trace holds no memory events; record them with --events call,c_call,mem";
 	if ((limit->kind == LIMIT_HEAP || limit->kind == LIMIT_LEAK) && unrecorded->malloc)

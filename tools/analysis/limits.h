@@ -50,6 +50,7 @@ struct unrecorded {
 	bool calls;
 	bool c_calls;
 	bool memory;		  /* Python's allocators */
+	bool peaks;		  /* only what is alive was kept */
 	bool malloc;		  /* malloc() and mmap(), or the program has a malloc() of its own */
 	bool peak_rss;		  /* of a process */
 	uint64_t memory_interval; /* allocations were sampled: what is measured of them is an estimate */

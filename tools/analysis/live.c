@@ -50,16 +50,11 @@ static bool is_in_heap(const struct heap_block *block)
 	return block->bytes < MMAP_THRESHOLD_BYTES || block->address % 4096 != MMAP_CHUNK_OFFSET;
 }
 
-static unsigned size_class(uint64_t size)
-{
-	return size ? 64 - (unsigned)__builtin_clzll(size) : 0;
-}
-
 static void allocation_was_temporary(struct live *live, uint32_t number, uint64_t size)
 {
 	live->sums[number].temporary++;
 	if (number)
-		live->sizes[size_class(size)].temporary++;
+		live->sizes[wire_size_class(size)].temporary++;
 }
 
 /* A new maximum is the peak. */
@@ -205,23 +200,23 @@ static uint32_t find_task(struct live *live, struct call_walk *walk, uint32_t nu
 	return known && *known <= UINT32_MAX ? stacks_find(&live->stacks, number, (uint32_t)*known - 1) : 0;
 }
 
-/* Counts an allocation whose stack is not known. */
-static void note_missing(struct live *live, const struct call_walk *walk)
+/* Counts allocations whose stack is not known. */
+static void note_missing(struct live *live, const struct call_walk *walk, uint64_t allocations)
 {
 	const struct replay *replay = &walk->replay;
 	bool empty = !replay->depth && !replay->hidden_base;
 
 	if ((empty && (replay->base_unknown || !live->knows_calls)) ||
 	    (live->functions->has_native_stacks && !replay->native_frame))
-		live->missing_stacks++;
+		live->missing_stacks += allocations;
 }
 
-/* The stack of the current allocation, with its native frames on top. 0 after walk_fail() if memory ran out. */
-static uint32_t find_stack(struct live *live, struct call_walk *walk)
+/* The stack of the current allocations, with its native frames on top. 0 after walk_fail() if memory ran out. */
+static uint32_t find_stack(struct live *live, struct call_walk *walk, uint64_t allocations)
 {
 	uint32_t number = find_python(live, walk), line, place = UINT32_MAX;
 
-	note_missing(live, walk);
+	note_missing(live, walk, allocations);
 	stack_functions_note(live->functions, walk->replay.native_frame);
 	if (live->lines)
 		place = find_place_of_line(live, walk, &line);
@@ -257,18 +252,38 @@ static int snapshot_end(struct live *live)
 static uint32_t count_allocation(struct live *live, struct call_walk *walk, const struct heap_block *made)
 {
 	struct live_held weight = weight_of(live, made);
-	uint32_t number = filter_thread(walk->filter, walk->thread) ? find_stack(live, walk) : 0;
+	uint32_t number = filter_thread(walk->filter, walk->thread) ? find_stack(live, walk, 1) : 0;
 
 	if (walk->error)
 		return 0;
 	live_held_add(&live->sums[number].made, &weight);
 	if (number) {
-		struct live_size *sizes = &live->sizes[size_class(made->bytes)];
+		struct live_size *sizes = &live->sizes[wire_size_class(made->bytes)];
 
 		sizes->allocations += weight.blocks;
 		sizes->bytes += weight.bytes;
 	}
 	return number;
+}
+
+/* Allocations whose events are not in the trace, as their blocks are gone. */
+static int take_freed(struct live *live, struct call_walk *walk, uint32_t head, const uint64_t *extra)
+{
+	const struct live_held made = {extra[0], extra[1]};
+	bool shown = filter_thread(walk->filter, walk->thread);
+	uint32_t number = shown ? find_stack(live, walk, estimate_whole(made.blocks)) : 0;
+	unsigned class = wire_freed_class(head);
+
+	if (walk->error)
+		return walk->error;
+	live_held_add(&live->sums[number].made, &made);
+	live->sums[number].temporary += extra[2];
+	if (number && class < LIVE_SIZES) {
+		live->sizes[class].allocations += made.blocks;
+		live->sizes[class].bytes += made.bytes;
+		live->sizes[class].temporary += extra[2];
+	}
+	return 0;
 }
 
 static int take_block(struct live *live, struct call_walk *walk, uint32_t head, const uint64_t *extra)
@@ -326,7 +341,9 @@ static void live_other(void *owner, struct call_walk *walk, uint32_t head, const
 	live->missing |= kind == WIRE_GAP || kind == WIRE_PAUSE;
 	if (kind == WIRE_AT_INSTRUCTION)
 		walk->frames[walk->shown - 1].user = 0;
-	if (kind == WIRE_MARK && live->marks)
+	if (kind == WIRE_FREED && live->inside)
+		error = take_freed(live, walk, head, extra);
+	else if (kind == WIRE_MARK && live->marks)
 		error = take_mark(live, walk, head, extra);
 	else if (!blocks_want(kind))
 		return;
@@ -405,6 +422,7 @@ static int live_read(struct live *live, const struct call_walk *walk, const stru
 	live->blocks.user = live;
 	live->functions = functions;
 	live->interval = trace_process_memory_interval(walk->process);
+	live->alive_only = trace_process_is_alive_only(walk->process);
 	live->knows_calls = trace_process_records(walk->process, "call");
 	live->inside = !live->marks;
 	live->marked_ns = PROGRAM_END_NONE;

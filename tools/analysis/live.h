@@ -125,6 +125,7 @@ struct live {
 	struct live_size sizes[LIVE_SIZES]; /* of the shown threads */
 	bool any;			    /* a memory event was read */
 	uint64_t missing_stacks;	    /* allocations of the shown threads whose stack is not known */
+	bool alive_only;		    /* peaks are not known: trace_process_is_alive_only() */
 	bool knows_calls;		    /* an empty stack means that no function runs */
 	bool inside;			    /* between two marks, or there are none: allocations count */
 	uint64_t sources[BLOCK_SOURCES];    /* bytes of live blocks; at the peak; at the end, if that is set */

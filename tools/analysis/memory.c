@@ -293,8 +293,9 @@ static void find_resident(struct memory *memory, const struct trace *trace)
 {
 	const struct memory_options *options = memory->options;
 
-	if (!trace_process_records(memory->process, "malloc") || trace_process_misses_malloc(memory->process) ||
-	    options->filter->from_given || options->filter->to_given || options->mark_begin)
+	if (memory->live.alive_only || !trace_process_records(memory->process, "malloc") ||
+	    trace_process_misses_malloc(memory->process) || options->filter->from_given || options->filter->to_given ||
+	    options->mark_begin)
 		return;
 	memory->resident_peak = resident_at_peak(trace, memory->process, &memory->live);
 	memory->resident_end = resident_at_end(trace, memory->process, &memory->live);

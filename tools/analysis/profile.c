@@ -117,15 +117,15 @@ static bool mark_is_edge(const struct counting *counting, uint32_t mark)
 static void count_memory(struct counting *counting, const struct replay *replay, uint32_t head, const uint64_t *extra)
 {
 	uint32_t depth = replay->depth < counting->max_depth ? replay->depth : counting->max_depth, key;
-	uint64_t size = wire_memory_size(head, extra[0]);
+	uint64_t units, bytes;
 	struct held *held;
 
-	if (!depth || wire_head_kind(head) == WIRE_FREE || !wire_memory_address(extra[0]))
+	if (!depth || !estimate_event(counting->interval, head, extra, &units, &bytes))
 		return;
 	key = replay->frames[depth - 1].key;
 	held = &counting->memory[counting->rows ? counting->rows[key] : key];
-	held->allocations += estimate_blocks(counting->interval, size);
-	held->bytes += estimate_bytes(counting->interval, size);
+	held->allocations += units;
+	held->bytes += bytes;
 }
 
 static int count_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
@@ -136,7 +136,7 @@ static int count_other(void *owner, struct replay *replay, uint32_t head, const 
 		counting->lost += *extra;
 	if (counting->has_native_stacks)
 		native_stack_count(&counting->native_stacks, head, extra, &replay->native_frame);
-	if (counting->memory && wire_is_memory(wire_head_kind(head)))
+	if (counting->memory)
 		count_memory(counting, replay, head, extra);
 	if (wire_head_kind(head) != WIRE_MARK)
 		return 0;

@@ -141,39 +141,38 @@ uint32_t stacks_find_with_native_frames(struct stacks *stacks, struct stack_func
 	return number;
 }
 
-/* Whether the event is an allocation, of how many bytes. */
-static bool allocates(uint32_t head, const uint64_t *extra, uint64_t *bytes)
+/* Whether the event allocates, how much. A realloc whose new block is not in the sample has size 0. */
+static bool allocates(uint64_t interval, uint32_t head, const uint64_t *extra, uint64_t *units, uint64_t *bytes)
 {
 	unsigned kind = wire_head_kind(head);
 	struct mapped_range range;
 
-	if (wire_is_memory(kind) && kind != WIRE_FREE) {
-		*bytes = wire_memory_size(head, extra[0]);
-		return wire_memory_address(extra[0]) != 0;
+	if (kind == WIRE_FREED) {
+		*units = extra[0];
+		*bytes = extra[1];
+		return true;
 	}
-	if (kind != WIRE_MMAP || head >> WIRE_VALUE_SHIFT) /* of a file */
-		return false;
+	if (kind != WIRE_MMAP)
+		return estimate_event(interval, head, extra, units, bytes) && (!interval || *bytes);
 	range = mapped_range_of(head, extra);
+	*units = ESTIMATE_UNIT;
 	*bytes = range.end - range.begin;
-	return range.begin < range.end;
+	return !(head >> WIRE_VALUE_SHIFT) && range.begin < range.end; /* not of a file */
 }
 
 static void count_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
 	struct counting *counting = owner;
-	unsigned kind = wire_head_kind(head);
 	uint32_t number = stack_functions_at_line(counting->functions, walk, head);
-	uint64_t bytes, interval;
+	uint64_t units, bytes;
 
-	if (kind == WIRE_AT_INSTRUCTION)
+	if (wire_head_kind(head) == WIRE_AT_INSTRUCTION)
 		count_instruction(counting, walk);
 	if (number != UINT32_MAX)
 		count_line(counting, walk, number);
-	if (!counting->visitor->allocations || !allocates(head, extra, &bytes))
+	if (!counting->visitor->allocations || !allocates(counting->interval, head, extra, &units, &bytes))
 		return;
 	number = walk->shown ? (uint32_t)walk->frames[walk->shown - 1].user : 0;
-	if (counting->interval && !bytes) /* a realloc whose new block is not in the sample */
-		return;
 	if (!counting->visitor->live) /* otherwise live.c counts it */
 		stack_functions_note(counting->functions, walk->replay.native_frame);
 	number = stacks_find_with_native_frames(&counting->stacks, counting->functions, walk, number);
@@ -181,9 +180,8 @@ static void count_other(void *owner, struct call_walk *walk, uint32_t head, cons
 		walk_fail(walk, -ENOMEM);
 		return;
 	}
-	interval = kind == WIRE_MMAP ? 0 : counting->interval;
-	counting->stacks.at[number].allocations += estimate_blocks(interval, bytes);
-	counting->stacks.at[number].bytes += estimate_bytes(interval, bytes);
+	counting->stacks.at[number].allocations += units;
+	counting->stacks.at[number].bytes += bytes;
 }
 
 static void round_allocations(struct stacks *stacks)
@@ -224,6 +222,8 @@ int stacks_visit(struct trace *trace, const struct filter *filter, struct progre
 
 	if ((visitor->allocations || visitor->live) && trace_memory_interval(trace) && !error)
 		fprintf(stderr, "evprof: %s\n", trace_memory_sampling_text(trace_memory_interval(trace), sampling));
+	if (visitor->live && trace_is_alive_only(trace) && !error)
+		fprintf(stderr, "evprof: %s\n", TRACE_ALIVE_ONLY_TEXT);
 	if (counting.live.missing && !error)
 		fprintf(stderr, "evprof: events are missing; a block that was freed by one of them counts as alive\n");
 	if (functions->without_native_stack && !error)

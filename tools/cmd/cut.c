@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cmd/cut_alive.h"
 #include "cmd/verbs.h"
 #include "cut/cut.h"
 #include "replay/call_walk.h"
@@ -15,6 +16,7 @@
 static const char help_text[] =
     "usage: evprof cut [options] TRACE -o FILE\n"
     "       evprof cut [options] TRACE --in-place\n"
+    "       evprof cut --alive [--until-closed [--every N]] TRACE -o FILE | --in-place\n"
     "\n"
     "Writes a stretch of a trace as a trace of its own, which all verbs read. What runs at its beginning is running\n"
     "already, as where a recording is started in the middle.\n"
@@ -31,6 +33,10 @@ static const char help_text[] =
     "      --span NAME       the span of that name\n"
     "      --number N        the Nth of several such stretches, in the order of their beginnings\n"
     "      --each            each of them, into FILE.evp, FILE-2.evp, FILE-3.evp, ...\n"
+    "      --alive           no stretch: what is alive at the end, and sums by stack of what was freed, of a\n"
+    "                            recording of memory without calls\n"
+    "      --until-closed    with --alive: of a trace that is being written, until standard input is closed\n"
+    "      --every N         with --until-closed: what is alive so far, each N seconds, into FILE-alive.evp\n"
     "      --process PID, --thread TID\n"
     "                            only this process or thread; default: all that have something in the stretch\n"
     "\n"
@@ -40,12 +46,16 @@ struct request {
 	struct filter filter;
 	struct cut_request cut;
 	const char *to;
-	bool in_place;
+	int every_ms;
+	bool in_place, alive, until_closed;
 	const char *marks[2]; /* of --between */
 };
 
 static const struct verb_option options_known[] = {
     VERB_FLAG("in-place", 0, request, in_place),
+    VERB_FLAG("alive", 0, request, alive),
+    VERB_FLAG("until-closed", 0, request, until_closed),
+    VERB_TAKE("every", 0, required_argument, verb_take_interval, offsetof(struct request, every_ms)),
     VERB_TAKE("since", 0, required_argument, verb_take_count, offsetof(struct request, cut.since_ns)),
     VERB_TAKE("until", 0, required_argument, verb_take_count, offsetof(struct request, cut.until_ns)),
     VERB_TAKE("since-byte", 0, required_argument, verb_take_count, offsetof(struct request, cut.since_byte)),
@@ -113,6 +123,17 @@ static int cut_trace(const struct request *request, const char *path)
 	return CLI_FINE;
 }
 
+/* Whether it names a part of the trace. */
+static bool wants_stretch(const struct request *request)
+{
+	const struct cut_request *cut = &request->cut;
+	const struct filter *filter = &request->filter;
+
+	return cut->since_ns || cut->until_ns || request->marks[0] || cut->span || cut->each || cut->number ||
+	       filter->from_given || filter->to_given || filter->pid || filter->tid || filter->processes.count ||
+	       filter->threads.count;
+}
+
 /* Checks the options together. */
 static bool fits_together(const struct request *request, const char *path)
 {
@@ -120,7 +141,25 @@ static bool fits_together(const struct request *request, const char *path)
 		return cli_misused("cut", "--in-place is for one stretch of a file, without -o");
 	if (!request->in_place && (!request->to || strcmp(request->to, "-") == 0))
 		return cli_misused("cut", "-o FILE is missing; a trace needs a file");
+	if (!request->alive && (request->until_closed || request->every_ms))
+		return cli_misused("cut", "--until-closed and --every are for --alive");
+	if (request->every_ms && !request->until_closed)
+		return cli_misused("cut", "--every is for --until-closed");
+	if (request->alive && wants_stretch(request))
+		return cli_misused("cut", "--alive is for the whole trace");
 	return true;
+}
+
+static int cut_what_is_alive(const struct request *request, const char *path)
+{
+	const struct cut_alive alive = {.path = path,
+					.to = request->to,
+					.in_place = request->in_place,
+					.until_closed = request->until_closed,
+					.every_ms = request->every_ms};
+
+	umask(077); /* only the owner may read the contents of a trace */
+	return cut_alive(&alive);
 }
 
 int cmd_cut(int argc, char **argv)
@@ -135,7 +174,8 @@ int cmd_cut(int argc, char **argv)
 		request.cut.mark_end = request.marks[1];
 		if (verb_has_one_trace("cut", argc) && fits_together(&request, argv[optind])) {
 			request.to = request.in_place ? argv[optind] : request.to;
-			status = cut_trace(&request, argv[optind]);
+			status = request.alive ? cut_what_is_alive(&request, argv[optind])
+					       : cut_trace(&request, argv[optind]);
 		}
 	}
 	filter_done(&request.filter);

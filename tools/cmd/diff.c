@@ -289,6 +289,7 @@ static int count_trace(struct request *request, size_t side)
 	request->diff.totals[side].memory |= trace_records(trace, "mem");
 	request->diff.native[side] = trace_records(trace, "malloc");
 	request->diff.estimate[side] = trace_memory_interval(trace) != 0;
+	request->diff.alive_only[side] = trace_is_alive_only(trace);
 	request->sampled |= trace_sample_rate(trace) != 0;
 	if (error)
 		output_message("evprof diff: %s: %s", request->diff.paths[side], strerror(-error));

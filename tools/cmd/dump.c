@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/memory_estimate.h"
 #include "cmd/verbs.h"
 #include "replay/call_walk.h"
 #include "replay/filter.h"
@@ -255,6 +256,16 @@ static void put_counter(struct output *output, const struct merge_event *event)
 	output_format(output, "\t%.17g", wire_double(event->extra[1]));
 }
 
+/* Blocks that are gone, of a class of sizes. */
+static void put_freed(struct output *output, const struct merge_event *event)
+{
+	output_i64(output, ((int64_t)event->extra[0] + ESTIMATE_UNIT / 2) / ESTIMATE_UNIT);
+	output_char(output, '\t');
+	output_i64(output, (int64_t)event->extra[1]);
+	output_char(output, '\t');
+	output_u64(output, event->extra[2]);
+}
+
 static void put_details(struct output *output, const struct merge_event *event)
 {
 	unsigned kind = wire_head_kind(event->head);
@@ -282,6 +293,8 @@ static void put_details(struct output *output, const struct merge_event *event)
 		put_span_begin(output, event);
 	else if (kind == WIRE_COUNTER && wire_extra_words(event->head) >= 2)
 		put_counter(output, event);
+	else if (kind == WIRE_FREED && wire_extra_words(event->head) >= WIRE_FREED_WORDS)
+		put_freed(output, event);
 	else if (kind == WIRE_SPAN_END)
 		output_u64(output, wire_number(event->head, event->extra));
 	else if (kind == WIRE_THREAD_START || kind == WIRE_THREAD_END)
@@ -297,7 +310,7 @@ static void put_details(struct output *output, const struct merge_event *event)
 static bool is_bookkeeping_shown(unsigned kind)
 {
 	return kind == WIRE_GAP || kind == WIRE_STACK || kind == WIRE_FRAME || kind == WIRE_OPEN ||
-	       kind == WIRE_ARGUMENT;
+	       kind == WIRE_ARGUMENT || kind == WIRE_FREED;
 }
 
 /* native_frame: the innermost frame of the allocation's native stack; 0: none. */

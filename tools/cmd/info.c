@@ -282,6 +282,8 @@ static void print_process(struct output *output, struct trace *trace, const stru
 	if (trace_process_memory_interval(process))
 		output_format(output, "; memory sampled every %llu bytes",
 			      (unsigned long long)trace_process_memory_interval(process));
+	if (trace_process_is_alive_only(process))
+		output_string(output, "; only what is alive was kept");
 	if (json_object_get(process->end, "sampler"))
 		output_string(output, " until its sampler was killed");
 	output_string(output, "\n ");

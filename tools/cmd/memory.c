@@ -138,10 +138,10 @@ static void complete(struct request *request)
 		request->filter.to_given = true;
 	if (request->options.by == MEMORY_BY_SITE && report->format != MEMORY_JSON)
 		request->options.by = MEMORY_BY_LINE;
-	if (request->order != ORDER_UNSET)
-		report->order = (enum memory_order)request->order;
-	else
-		report->order = request->temporary ? MEMORY_BY_TEMPORARY : later ? MEMORY_BY_END : MEMORY_BY_PEAK;
+	report->order = request->order != ORDER_UNSET ? (enum memory_order)request->order
+			: request->temporary	      ? MEMORY_BY_TEMPORARY
+			: later			      ? MEMORY_BY_END
+						      : MEMORY_BY_PEAK;
 	if (report->limit == VERB_LIMIT_UNSET)
 		report->limit = report->format == MEMORY_TEXT ? ROWS_MAX : -1;
 	if (report->leaks && !request->all_kinds)
@@ -231,13 +231,32 @@ static int write_memory(struct request *request, struct trace *trace, const char
 	return terminal_close(&output);
 }
 
-/* False after a message: what the options ask for cannot be known. */
-static bool can_show(const struct request *request, const struct trace *trace)
+/* Whether the trace keeps no events that the options ask for. */
+static bool wants_more_than_alive(const struct request *request)
 {
-	if (request->report.order != MEMORY_BY_TEMPORARY || !trace_memory_interval(trace))
+	const struct filter *filter = &request->filter;
+
+	return request->order == MEMORY_BY_PEAK || request->marks[0] || filter->from_given || filter->to_given ||
+	       filter->tid || filter->threads.count || request->options.by == MEMORY_BY_THREAD;
+}
+
+/* False after a message: what the options ask for cannot be known. */
+static bool can_show(struct request *request, const struct trace *trace)
+{
+	if (request->report.order == MEMORY_BY_TEMPORARY && trace_memory_interval(trace)) {
+		output_message("evprof memory: memory was sampled, which cannot show temporary allocations; record "
+			       "without EVPROF_MEMORY_INTERVAL");
+		return false;
+	}
+	if (!trace_is_alive_only(trace))
 		return true;
-	output_message("evprof memory: memory was sampled, which cannot show temporary allocations; record without "
-		       "EVPROF_MEMORY_INTERVAL");
+	if (request->report.order == MEMORY_BY_PEAK)
+		request->report.order = MEMORY_BY_END;
+	if (!wants_more_than_alive(request))
+		return true;
+	output_message(
+	    "evprof memory: the trace keeps what is alive at its end, and sums by stack: no peak, no stretch "
+	    "of time, no threads; record without EVPROF_KEEP=alive");
 	return false;
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cut/file.h"
@@ -62,9 +63,11 @@ int cut_write(struct trace *trace, const struct cut_stretch *stretch, const stru
 {
 	struct cutting cutting = {
 	    .trace = trace, .filter = filter, .progress = progress, .look_back = INITIAL_STACK_LOOK_BACK_EVENTS};
+	char *kinds = file_kinds(trace);
 	int error = 0;
 
-	file_begin(&cutting.file, trace, stretch, fd);
+	file_begin(&cutting.file, trace, stretch, kinds, fd);
+	free(kinds);
 	for (uint32_t i = 0; i < trace->process_count && !error && !cutting.file.error; i++) {
 		const struct trace_process *process = trace->processes[i];
 

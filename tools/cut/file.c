@@ -62,26 +62,28 @@ static void write_definitions(struct cut_file *file)
 
 /* --- the whole file --- */
 
-/* Copies the description of the kinds, which is the first object of a trace. */
-static void write_kinds(struct cut_file *file)
+char *file_kinds(const struct trace *trace)
 {
 	struct trace_payload payload = {0};
 	void *unzstd = NULL;
 	json_t *object = NULL;
 	const char *type;
+	char *kinds = NULL;
 
-	if (file->trace->place_count && file->trace->places[0].type == TRACE_CHUNK_META &&
-	    trace_fetch(file->trace, &file->trace->places[0], &payload, &unzstd) == 0)
+	if (trace->place_count && trace->places[0].type == TRACE_CHUNK_META &&
+	    trace_fetch(trace, &trace->places[0], &payload, &unzstd) == 0)
 		object = json_loadb((const char *)payload.raw, payload.chunk.raw_bytes, 0, NULL);
 	type = json_string_value(json_object_get(object, "type"));
 	if (type && strcmp(type, "kinds") == 0)
-		write_plain(file, TRACE_CHUNK_META, TRACE_NOBODY, payload.raw, payload.chunk.raw_bytes);
+		kinds = strndup((const char *)payload.raw, payload.chunk.raw_bytes);
 	json_decref(object);
 	trace_payload_done(&payload);
 	trace_unzstd_free(unzstd);
+	return kinds;
 }
 
-void file_begin(struct cut_file *file, const struct trace *trace, const struct cut_stretch *stretch, int fd)
+void file_begin(struct cut_file *file, const struct trace *trace, const struct cut_stretch *stretch, const char *kinds,
+		int fd)
 {
 	*file =
 	    (struct cut_file){.trace = trace, .stretch = stretch, .writer = {.fd = fd}, .packer = trace_packer_new()};
@@ -93,7 +95,8 @@ void file_begin(struct cut_file *file, const struct trace *trace, const struct c
 	set_error(file,
 		  trace_writer_open(&file->writer, file->packer, fd, trace->header.created_ns, trace->header.session));
 	file->writer.fd = fd;
-	write_kinds(file);
+	if (kinds)
+		write_plain(file, TRACE_CHUNK_META, TRACE_NOBODY, kinds, strlen(kinds));
 	/* The first record relates the clocks of the trace to the time of day. */
 	if (trace->clock_count)
 		write_plain(file, TRACE_CHUNK_CLOCK, TRACE_NOBODY, &trace->clocks[0], sizeof(trace->clocks[0]));
@@ -162,6 +165,15 @@ static bool began_before(const struct cut_file *file)
 	return file->process->start_ticks < cut_ticks(&file->stretch->from, file->process);
 }
 
+/* The trace has more than a last stretch. */
+static void set_alive_only(json_t *process)
+{
+	json_object_set_new(process, "alive_only", json_true());
+	json_object_del(process, "keep_ns");
+	json_object_del(process, "keep_bytes");
+	json_object_del(process, "keep_alive");
+}
+
 static void write_process(struct cut_file *file)
 {
 	const struct trace_process *process = file->process;
@@ -175,6 +187,8 @@ static void write_process(struct cut_file *file)
 		json_object_set_new(object, "process", integer(file->process_number));
 		if (began_before(file))
 			json_object_set_new(object, "start", json_string("rejoin"));
+		if (file->alive_only)
+			set_alive_only(object);
 		write_meta(file, file->process_number, object);
 		if (title)
 			write_meta(file, file->process_number,

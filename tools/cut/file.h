@@ -19,7 +19,8 @@ struct cut_file {
 	const struct cut_stretch *stretch;
 	struct trace_packer *packer;
 	struct trace_writer writer;
-	int error; /* the first -errno; nothing is written afterwards */
+	bool alive_only; /* it is no stretch: alive/write.h */
+	int error;	 /* the first -errno; nothing is written afterwards */
 	uint64_t events, lost;
 	/* The open process, and the open thread. */
 	const struct trace_process *process;
@@ -35,8 +36,11 @@ struct cut_file {
 	size_t clock_count;
 };
 
-/* Takes over fd. file_done() must follow whatever happens. Errors are in file->error. */
-void file_begin(struct cut_file *file, const struct trace *trace, const struct cut_stretch *stretch, int fd);
+/* The description of the kinds, the first object of a trace. The caller frees it; NULL: there is none. */
+char *file_kinds(const struct trace *trace);
+/* Takes over fd. file_done() must follow whatever happens. Errors are in file->error. kinds: may be NULL. */
+void file_begin(struct cut_file *file, const struct trace *trace, const struct cut_stretch *stretch, const char *kinds,
+		int fd);
 /* Writes index and end. */
 void file_end(struct cut_file *file);
 void file_done(struct cut_file *file);

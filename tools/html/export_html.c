@@ -477,6 +477,7 @@ static int write_meta(struct html *html)
 	put_number(html, "calls", html->call_count);
 	put_number(html, "sampled", (uint64_t)trace_sample_rate(trace));
 	put_number(html, "memory_interval", trace_memory_interval(trace));
+	put_number(html, "alive_only", trace_is_alive_only(trace));
 	put_number(html, "top", html->plan.top);
 	put_number(html, "floor", html->plan.floor);
 	put_number(html, "merged", html_plan_merged(&html->plan, &html->census));

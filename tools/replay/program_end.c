@@ -11,7 +11,6 @@
 
 struct ending {
 	const struct trace_process *process;
-	bool is_python; /* the executable is Python */
 	uint8_t *known; /* by key */
 	uint64_t ticks; /* 0: the program has not ended, or runs again */
 };
@@ -32,9 +31,17 @@ static bool ends_with(struct text text, const char *end)
 	return text.length >= length && memcmp(text.at + text.length - length, end, length) == 0;
 }
 
-static bool is_program(const struct ending *ending, uint32_t key)
+/* Whether the executable is Python itself. */
+static bool is_python(const struct trace_process *process)
 {
-	const struct wire_definition *definition = trace_name(&ending->process->codes, key / 2);
+	const char *path = trace_process_text(process, "exe"), *slash = strrchr(path, '/');
+
+	return strncmp(slash ? slash + 1 : path, "python", strlen("python")) == 0;
+}
+
+bool program_end_is_program(const struct trace_process *process, uint32_t key)
+{
+	const struct wire_definition *definition = trace_name(&process->codes, key / 2);
 	struct text name;
 
 	if (key & 1 || !definition)
@@ -44,14 +51,14 @@ static bool is_program(const struct ending *ending, uint32_t key)
 		return ends_with(trace_string(definition, 0), "threading.py") ||
 		       text_same(trace_string(definition, 0), text_of("<frozen threading>"));
 	if (text_same(name, text_of("<module>"))) /* frozen: "getpath", which runs before the program */
-		return ending->is_python && !begins_with(trace_string(definition, 0), "<frozen ");
-	return ending->is_python && text_same(name, text_of("_run_module_as_main"));
+		return is_python(process) && !begins_with(trace_string(definition, 0), "<frozen ");
+	return is_python(process) && text_same(name, text_of("_run_module_as_main"));
 }
 
 static bool looks_like_program(struct ending *ending, uint32_t key)
 {
 	if (!ending->known[key])
-		ending->known[key] = is_program(ending, key) ? KNOWN_ENDS : KNOWN_NOT;
+		ending->known[key] = program_end_is_program(ending->process, key) ? KNOWN_ENDS : KNOWN_NOT;
 	return ending->known[key] == KNOWN_ENDS;
 }
 
@@ -70,7 +77,8 @@ static inline void ending_pop(void *owner, struct replay *replay, struct replay_
 	bool ended = how == WIRE_RETURN || how == WIRE_UNWIND || replay->has_own_stack;
 
 	if (ended && !replay->depth && looks_like_program(ending, frame->key))
-		ending->ticks = replay->now;
+		/* A changed stack has the time of the event before it, which the program still caused. */
+		ending->ticks = replay->now + replay->has_own_stack;
 }
 
 static void replay_thread(struct trace *trace, const struct trace_thread *thread, struct replay *replay,
@@ -95,7 +103,7 @@ static const struct trace_thread *first_thread(const struct trace *trace, const 
 	for (size_t i = 0; i < process->thread_count; i++) {
 		const struct trace_thread *thread = trace->threads[process->threads[i]];
 
-		if ((int64_t)thread->tid == process->pid)
+		if (program_end_is_main(process, thread))
 			return thread;
 	}
 	return NULL;
@@ -103,9 +111,7 @@ static const struct trace_thread *first_thread(const struct trace *trace, const 
 
 int program_end_find(struct trace *trace, const struct trace_process *process, int64_t *ns)
 {
-	const char *path = trace_process_text(process, "exe"), *slash = strrchr(path, '/');
-	struct ending ending = {.process = process,
-				.is_python = strncmp(slash ? slash + 1 : path, "python", strlen("python")) == 0};
+	struct ending ending = {.process = process};
 	const struct trace_thread *thread = first_thread(trace, process);
 	struct replay replay;
 	int error;

@@ -25,6 +25,14 @@
 
 #define PROGRAM_END_NONE INT64_MAX
 
+/* Whether the function with that key, as the outermost one of the main thread, is the program. */
+bool program_end_is_program(const struct trace_process *process, uint32_t key);
+/* Whether it is the main thread: its tid is the pid. */
+static inline bool program_end_is_main(const struct trace_process *process, const struct trace_thread *thread)
+{
+	return (int64_t)thread->tid == process->pid;
+}
+
 /*
  * Sets *ns to the time since the start of the trace, or to PROGRAM_END_NONE. Reads the process's main thread. Returns 0
  * or -ENOMEM.

@@ -98,9 +98,9 @@ struct replay_sink {
 	void (*push)(void *owner, struct replay *replay, struct replay_frame *frame);
 	void (*pop)(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how);
 	/*
-	 * All other events: those of the program, gaps, WIRE_AT_LINE, WIRE_ARGUMENT, and WIRE_AT_INSTRUCTION in a
-	 * stack of its own. Other bookkeeping is not reported, nor are spans and counters without their words. A result
-	 * other than 0 makes replay_run() return after the event.
+	 * All other events: those of the program, gaps, WIRE_AT_LINE, WIRE_ARGUMENT, WIRE_FREED, and
+	 * WIRE_AT_INSTRUCTION in a stack of its own. Other bookkeeping is not reported, nor are spans and counters
+	 * without their words. A result other than 0 makes replay_run() return after the event.
 	 */
 	int (*other)(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra);
 };
@@ -382,6 +382,11 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 		if (!wire_extra_words(head))
 			return 0;
 		break;
+	case WIRE_FREED:
+		result =
+		    wire_extra_words(head) < WIRE_FREED_WORDS ? 0 : replay_report(replay, head, extra, sink, owner);
+		replay->native_frame = 0;
+		return result;
 	case WIRE_SPAN_BEGIN:
 	case WIRE_COUNTER:
 	case WIRE_ARGUMENT:

@@ -181,6 +181,8 @@ static void print_memory(struct output *output, const struct report_diff *diff, 
 		output_string(output, "; without native memory, which was not recorded");
 	if (diff->estimate[side])
 		output_string(output, "; estimates, as memory was sampled");
+	if (diff->alive_only[side])
+		output_string(output, "; the peak is not known, as only what is alive was kept");
 }
 
 static void print_trace(struct output *output, const struct report_diff *diff, size_t side)

@@ -13,10 +13,11 @@
 struct report_diff {
 	const char *paths[2];
 	struct function_totals totals[2];
-	uint64_t lost[2]; /* events */
-	bool sites;	  /* the functions are sites of memory */
-	bool native[2];	  /* sites: native memory was recorded */
-	bool estimate[2]; /* sites: memory was sampled */
+	uint64_t lost[2];   /* events */
+	bool sites;	    /* the functions are sites of memory */
+	bool native[2];	    /* sites: native memory was recorded */
+	bool estimate[2];   /* sites: memory was sampled */
+	bool alive_only[2]; /* sites: the peak is not known */
 	struct diff_rules rules;
 	size_t regressed; /* functions */
 	const struct diff_measure *sort;

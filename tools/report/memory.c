@@ -188,9 +188,10 @@ static void put_summary(const struct report_memory *report, const struct memory 
 	struct output *output = report->output;
 	char name[TERMINAL_NUMBER_BYTES], sampling[TRACE_SAMPLING_BYTES];
 
-	output_string(output, "  peak      ");
-	put_held(output, &all->peak);
-	if (all->peak.blocks) {
+	output_string(output, memory->live.alive_only ? "  peak      not kept" : "  peak      ");
+	if (!memory->live.alive_only)
+		put_held(output, &all->peak);
+	if (all->peak.blocks && !memory->live.alive_only) {
 		output_string(output, " at ");
 		put_time(output, memory->live.peak_ns);
 		put_sources(report, memory->live.peak_sources);
@@ -213,6 +214,8 @@ static void put_summary(const struct report_memory *report, const struct memory 
 		put_kinds(report, memory);
 	if (memory->live.interval)
 		output_format(output, "  %s\n", trace_memory_sampling_text(memory->live.interval, sampling));
+	if (memory->live.alive_only)
+		output_string(output, "  " TRACE_ALIVE_ONLY_TEXT "\n");
 	put_all_resident(report, memory);
 	if (memory->live.missing_stacks)
 		output_format(output, "  missing   %" PRIu64 " allocations have no stack\n",
@@ -227,6 +230,15 @@ static void put_temporary(struct output *output, const struct memory *memory, ui
 		output_format(output, "%*s", width, unknown);
 	else
 		output_format(output, "%*" PRIu64, width, number);
+}
+
+/* Where only what is alive is kept, nobody knows the peak. */
+static void put_peak(struct output *output, const struct memory *memory, uint64_t bytes, const char *unknown)
+{
+	if (memory->live.alive_only)
+		output_string(output, unknown);
+	else
+		output_u64(output, bytes);
 }
 
 static void put_titles(const struct report_memory *report, const struct memory *memory)
@@ -272,7 +284,10 @@ static void put_row(const struct report_memory *report, struct readable *readabl
 	double percent = all ? 100.0 * (double)part / (double)all : 0;
 	struct output *output = report->output;
 
-	put_bytes(output, site->weights.peak.bytes, 9);
+	if (memory->live.alive_only)
+		output_format(output, "%9s", "-");
+	else
+		put_bytes(output, site->weights.peak.bytes, 9);
 	output_format(output, percent >= 99.95 ? " %5.0f %%" : " %5.1f %%", percent);
 	output_char(output, ' ');
 	put_bytes(output, site->weights.end.bytes, 9);
@@ -417,10 +432,12 @@ static int put_json_site(struct output *output, struct memory *memory, const str
 		error = put_json_function(output, memory, site);
 	else
 		put_json_text(output, columns[0], site->name);
+	output_string(output, ", \"peak_bytes\": ");
+	put_peak(output, memory, weights->peak.bytes, "null");
 	output_format(output,
-		      ", \"peak_bytes\": %" PRIu64 ", \"end_bytes\": %" PRIu64 ", \"allocated_bytes\": %" PRIu64
-		      ", \"allocations\": %" PRIu64 ", \"temporary\": ",
-		      weights->peak.bytes, weights->end.bytes, weights->made.bytes, weights->made.blocks);
+		      ", \"end_bytes\": %" PRIu64 ", \"allocated_bytes\": %" PRIu64 ", \"allocations\": %" PRIu64
+		      ", \"temporary\": ",
+		      weights->end.bytes, weights->made.bytes, weights->made.blocks);
 	put_temporary(output, memory, weights->temporary, 0, "null");
 	output_char(output, '}');
 	return error;
@@ -480,9 +497,11 @@ static int put_json(const struct report_memory *report, struct memory *memory)
 	int64_t rss_bytes = process_peak_rss(memory->process);
 	int error = 0;
 
-	output_format(output, "%s\n{\"pid\": %lld, \"peak_bytes\": %" PRIu64 ", \"peak_time_ns\": ",
-		      report->processes ? "," : "", (long long)memory->process->pid, all->peak.bytes);
-	if (all->peak.blocks)
+	output_format(output, "%s\n{\"pid\": %lld, \"peak_bytes\": ", report->processes ? "," : "",
+		      (long long)memory->process->pid);
+	put_peak(output, memory, all->peak.bytes, "null");
+	output_string(output, ", \"peak_time_ns\": ");
+	if (all->peak.blocks && !memory->live.alive_only)
 		output_i64(output, memory->live.peak_ns);
 	else
 		output_string(output, "null");
@@ -494,6 +513,8 @@ static int put_json(const struct report_memory *report, struct memory *memory)
 	output_format(output, ", \"missing_stacks\": %" PRIu64, memory->live.missing_stacks);
 	if (memory->live.interval)
 		output_format(output, ", \"memory_interval\": %" PRIu64, memory->live.interval);
+	if (memory->live.alive_only)
+		output_string(output, ", \"alive_only\": true");
 	put_json_resident(output, "resident_at_peak", &memory->resident_peak);
 	put_json_resident(output, "resident_at_end", &memory->resident_end);
 	if (!report->summary)
@@ -537,8 +558,9 @@ static void put_csv_site(const struct report_memory *report, const struct memory
 			output_u64(output, site->line);
 		output_char(output, ',');
 	}
-	output_format(output, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", weights->peak.bytes,
-		      weights->end.bytes, weights->made.bytes, weights->made.blocks);
+	put_peak(output, memory, weights->peak.bytes, "");
+	output_format(output, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", weights->end.bytes, weights->made.bytes,
+		      weights->made.blocks);
 	put_temporary(output, memory, weights->temporary, 0, "");
 	output_char(output, '\n');
 }

@@ -77,7 +77,9 @@ void memory_summary_put(struct output *output, const struct memory *memory)
 	int64_t end_ns = memory->end_ns == PROGRAM_END_NONE ? -1 : memory->end_ns;
 	int64_t rss_bytes = process_peak_rss(memory->process);
 
-	put_moment(output, memory, "peak", all->peak.blocks ? live->peak_ns : -1, &all->peak, live->peak_sources);
+	if (!live->alive_only)
+		put_moment(output, memory, "peak", all->peak.blocks ? live->peak_ns : -1, &all->peak,
+			   live->peak_sources);
 	put_moment(output, memory, "end", end_ns, &all->end, live->end ? live->end_sources : live->sources);
 	for (unsigned i = 0; i < MEMORY_KINDS; i++)
 		put_part(output, memory, "end", memory_kind_names[i], end_ns, (int64_t)memory->kinds[i].end.bytes);

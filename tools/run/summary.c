@@ -241,7 +241,8 @@ static int put_memory(struct summary *summary)
 		most = peak > most ? peak : most;
 	}
 	put_label(summary, "memory");
-	output_format(summary->output, "%s at the peak, %s", terminal_bytes(most, text),
+	output_format(summary->output, "%s at the %s, %s", terminal_bytes(most, text),
+		      trace_is_alive_only(trace) ? "end" : "peak",
 		      native ? "with what native code allocates" : "in Python's allocators");
 	if (trace_memory_interval(trace))
 		output_string(summary->output, " (estimated)");

@@ -118,6 +118,19 @@ uint64_t trace_process_memory_interval(const struct trace_process *process)
 	return value > 0 && value <= CONTROL_MEMORY_INTERVAL_MAX ? (uint64_t)value : 0;
 }
 
+bool trace_process_is_alive_only(const struct trace_process *process)
+{
+	return process->meta && json_is_true(json_object_get(process->meta, "alive_only"));
+}
+
+bool trace_is_alive_only(const struct trace *trace)
+{
+	for (uint32_t i = 0; i < trace->process_count; i++)
+		if (trace->processes[i] && trace_process_is_alive_only(trace->processes[i]))
+			return true;
+	return false;
+}
+
 uint64_t trace_memory_interval(const struct trace *trace)
 {
 	uint64_t interval = 0;

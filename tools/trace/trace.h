@@ -226,6 +226,14 @@ int trace_sample_rate(const struct trace *trace);
 uint64_t trace_process_memory_interval(const struct trace_process *process);
 uint64_t trace_memory_interval(const struct trace *trace);
 
+/* Whether it has what was alive at its end and sums of the rest, without events (EVPROF_KEEP=alive). */
+bool trace_process_is_alive_only(const struct trace_process *process);
+/* Whether any of its processes has that. */
+bool trace_is_alive_only(const struct trace *trace);
+/* The note on it in every output that shows memory. */
+#define TRACE_ALIVE_ONLY_TEXT                                                                                          \
+	"The trace keeps what is alive at its end, and sums: no peak, no stretch of time, no threads"
+
 #define TRACE_SAMPLING_BYTES 128
 /* The note on memory that was sampled in every output that shows it; "" if the interval is 0. */
 const char *trace_memory_sampling_text(uint64_t interval, char out[TRACE_SAMPLING_BYTES]);

@@ -30,6 +30,7 @@ function showNotes() {
 	const notes = [
 		meta.sampled && `Sampled ${meta.sampled} times a second: calls are those that were seen, times are estimates.`,
 		meta.memory_interval && `Memory is sampled every ${bytesText(meta.memory_interval)}: figures are estimates.`,
+		meta.alive_only && "Memory is what is alive at the end, and sums: the curve has no block that was freed, so it shows no peak.",
 		textAt(meta.missing) && `The trace is not whole: ${textAt(meta.missing)}.`,
 		meta.lost && `${plural(meta.lost, 'event was', 'events were')} lost while recording: counts and times are too small.`,
 		filters.length && `This page shows a part of the trace, filtered by the export: ${filters.join(', ')}.`,

@@ -1,0 +1,168 @@
+/*
+ * cut_alive.c - see cut_alive.h. alive/follow.c counts, alive/write.c writes.
+ *
+ * A collector drops what has been read: each line on standard output is the offset in the file up to which nothing is
+ * needed any more.
+ */
+#include "cmd/cut_alive.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "alive/write.h"
+#include "cmd/verbs.h"
+#include "cut/file.h"
+#include "util/output.h"
+
+#define PAUSE_MS 150
+#define OPEN_TRIES 40 /* a trace that has just begun may have no header yet */
+#define SUFFIX ".evp"
+
+struct cutting {
+	const struct cut_alive *request;
+	struct alive_follow follow;
+	char *kinds;
+	char *so_far; /* path; NULL: none */
+	int64_t next_ms;
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Whether standard input is still open, after a pause. */
+static bool goes_on(void)
+{
+	struct pollfd closed = {.fd = STDIN_FILENO, .events = POLLIN};
+	char ignored[64];
+
+	if (poll(&closed, 1, PAUSE_MS) <= 0)
+		return true;
+	return read(STDIN_FILENO, ignored, sizeof(ignored)) > 0;
+}
+
+static void write_so_far(struct cutting *cutting)
+{
+	if (!cutting->so_far || now_ms() < cutting->next_ms)
+		return;
+	alive_write_file(&cutting->follow, cutting->kinds, cutting->so_far, false);
+	cutting->next_ms = now_ms() + cutting->request->every_ms;
+}
+
+/* Takes what the trace has; follows it, if that is wanted. Returns 0 or -errno. */
+static int count(struct cutting *cutting)
+{
+	struct trace *trace = cutting->follow.trace;
+	bool more = cutting->request->until_closed;
+	int error = alive_follow_next(&cutting->follow);
+
+	while (!error && more) {
+		/* A collector that does not read any more is gone; the file is not. */
+		if (printf("%llu\n", (unsigned long long)trace->scanned_bytes) > 0)
+			fflush(stdout);
+		write_so_far(cutting);
+		more = goes_on();
+		error = trace_follow(trace);
+		if (!error)
+			error = alive_follow_next(&cutting->follow);
+	}
+	return error;
+}
+
+static bool any_taken(const struct trace *trace)
+{
+	for (uint32_t i = 0; i < trace->process_count; i++)
+		if (trace->processes[i] && trace->processes[i]->known && alive_takes(trace->processes[i]))
+			return true;
+	return false;
+}
+
+/* FILE-alive.evp for FILE.evp. NULL: no memory. */
+static char *path_so_far(const char *path)
+{
+	size_t length = strlen(path), suffix = strlen(SUFFIX);
+	char *made;
+
+	if (length > suffix && strcmp(path + length - suffix, SUFFIX) == 0)
+		length -= suffix;
+	return asprintf(&made, "%.*s-alive" SUFFIX, (int)length, path) < 0 ? NULL : made;
+}
+
+static int cut_opened(struct cutting *cutting)
+{
+	const struct cut_alive *request = cutting->request;
+	struct trace *trace = cutting->follow.trace;
+	int error;
+
+	cutting->kinds = file_kinds(trace);
+	if (request->every_ms)
+		cutting->so_far = path_so_far(request->to);
+	cutting->next_ms = now_ms() + request->every_ms;
+	error = count(cutting);
+	if (error) {
+		output_message("evprof cut: %s", strerror(-error));
+	} else if (!any_taken(trace)) {
+		output_message(
+		    "evprof cut: %s: --alive needs a recording of memory without calls, as evprof run --memory "
+		    "makes it",
+		    request->path);
+		error = -EINVAL;
+	} else {
+		error = alive_write_file(&cutting->follow, cutting->kinds, request->to, request->in_place);
+	}
+	if (!error && cutting->so_far)
+		unlink(cutting->so_far);
+	if (!error && cutting->follow.forgotten)
+		output_message("evprof cut: %llu processes that ended before the last %u are left out",
+			       (unsigned long long)cutting->follow.forgotten, ALIVE_ENDED_MAX);
+	free(cutting->so_far);
+	free(cutting->kinds);
+	alive_follow_done(&cutting->follow);
+	return error;
+}
+
+static struct trace *open_trace(const struct cut_alive *request)
+{
+	struct trace *trace = NULL;
+	char why[4600] = "";
+	int error = -EINVAL;
+
+	for (unsigned i = 0; i < OPEN_TRIES && error == -EINVAL; i++) {
+		if (i)
+			poll(NULL, 0, 25);
+		error = trace_open(&trace, request->path, why, sizeof(why));
+		if (!request->until_closed)
+			break;
+	}
+	if (error)
+		output_message("evprof cut: %s", why);
+	return error ? NULL : trace;
+}
+
+int cut_alive(const struct cut_alive *request)
+{
+	struct cutting cutting = {.request = request, .follow.trace = open_trace(request)};
+	int error;
+
+	if (!cutting.follow.trace)
+		return CLI_FAILED;
+	if (!request->in_place && trace_is_at(cutting.follow.trace, request->to)) {
+		output_message("evprof cut: %s is the trace itself; --in-place replaces it", request->to);
+		trace_close(cutting.follow.trace);
+		return CLI_FAILED;
+	}
+	error = cut_opened(&cutting);
+	if (!request->until_closed || error)
+		return verb_close(cutting.follow.trace, error);
+	trace_close(cutting.follow.trace); /* a collector that was killed leaves a trace without an end */
+	return CLI_FINE;
+}
