@@ -154,7 +154,8 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 		return "keep_ns";
 	if (json_object_get(object, "keep_bytes") && !get_integer(object, "keep_bytes", 1, INT64_MAX, &keep_bytes))
 		return "keep_bytes";
-	message->keep = (struct setting_keep){(uint64_t)keep_ns, (uint64_t)keep_bytes};
+	message->keep = (struct setting_keep){(uint64_t)keep_ns, (uint64_t)keep_bytes,
+					      json_is_true(json_object_get(object, "keep_alive"))};
 	message->start = (enum wire_start)start;
 	message->pid = (pid_t)pid;
 	message->ppid = (pid_t)ppid;

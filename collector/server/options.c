@@ -134,6 +134,8 @@ static enum options_result check_options(const struct options *options)
 		return option_error("--output-dir FOLDER is missing", "");
 	if ((options->rotate.ns || options->rotate.bytes) && (options->keep.ns || options->keep.bytes))
 		return option_error("--rotate and --keep-last exclude each other", "");
+	if (options->rotate.alive)
+		return option_error("--rotate is a time, a size, or both with a comma, not ", SETTING_KEEP_ALIVE);
 	if (!output_is_below(options->output))
 		return option_error("--output must be a file name below --output-dir, not ", options->output);
 	if ((options->folder_limits.keep_bytes || options->folder_limits.keep_s || options->folder_limits.free_bytes) &&

@@ -113,7 +113,7 @@ static uint64_t rate_of(const struct process *process, uint64_t now_ns)
 	return (uint64_t)((double)totals->events * 1e9 / (double)passed_ns + 0.5);
 }
 
-/* As EVPROF_KEEP has it: "30s,256M". Null: the whole trace is kept. */
+/* As EVPROF_KEEP has it: "30s,256M", "alive,1s". Null: the whole trace is kept. */
 static json_t *keep_of(const struct setting_keep *keep)
 {
 	char time[32] = "", bytes[32] = "";
@@ -126,7 +126,7 @@ static json_t *keep_of(const struct setting_keep *keep)
 		snprintf(bytes, sizeof(bytes), "%lluK", (unsigned long long)(keep->bytes >> 10));
 	if (!keep->ns && !keep->bytes)
 		return json_null();
-	return json_sprintf("%s%s%s", time, keep->ns && keep->bytes ? "," : "", bytes);
+	return json_sprintf("%s%s%s%s", keep->alive ? "alive," : "", time, keep->ns && keep->bytes ? "," : "", bytes);
 }
 
 /* Null where it is no UTF-8, or where there is none. */

@@ -82,6 +82,7 @@ struct session *session_new(struct session_tools *tools, const struct control_me
 void session_free(struct session *session)
 {
 	triggers_stop(&session->triggers);
+	session_alive_stop(&session->alive, true);
 	copies_stop(&session->copies);
 	trace_output_done(&session->trace);
 	while (session->processes) {
@@ -329,6 +330,7 @@ int session_join(struct session *session, const struct control_message *join, in
 	session->tools->drain.with_init |= pid == PROCESS_INIT;
 	place = session_place(session, now_ns);
 	triggers_watch(&session->triggers, &place, session->user->uid, who->gid);
+	session_alive_start(&session->alive, session->tools->loop, &session->trace);
 	log_info("process %d joined (%s)", (int)pid, join->program);
 	return 0;
 }
@@ -510,6 +512,7 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 	}
 	place = session_place(session, now_ns);
 	triggers_round(&session->triggers, &place);
+	session_alive_round(&session->alive);
 	answer_flushes(session, now_ns);
 	trace_output_renew_clocks(&session->trace, result->words != before, now_ns);
 	copies_check(&session->copies, &session->trace);

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "base/control.h"
+#include "session/alive.h"
 #include "session/copies.h"
 #include "session/drain.h"
 #include "session/rotation.h"
@@ -94,6 +95,7 @@ struct session {
 	struct tool_run shortening, formats;
 	struct copies copies;
 	struct session_triggers triggers;
+	struct session_alive alive;
 	struct rotation rotation;
 	char absent[CONTROL_REASON_MAX_BYTES]; /* reason of the first process that did not join; "": none */
 

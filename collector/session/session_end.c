@@ -318,7 +318,7 @@ static bool shorten_kept(struct session *session)
 
 	snprintf(since, sizeof(since), "%llu", (unsigned long long)trace->kept.since_ns);
 	snprintf(byte, sizeof(byte), "%llu", (unsigned long long)trace->kept.since_byte);
-	if (!session->shortened && is_whole(session) && trace->kept.since_ns)
+	if (!session->shortened && is_whole(session) && trace->kept.since_ns && !session->alive.done)
 		tool_run_start(&session->shortening, session->tools->loop, argv);
 	session->shortened = true;
 	if (wait_while(session, session->shortening.running))
@@ -428,6 +428,8 @@ void session_check_end(struct session *session, uint64_t now_ns, bool more_to_co
 		close_trace(session, now_ns);
 		if (wait_while(session, copies_check(&session->copies, &session->trace)))
 			return;
+		if (wait_while(session, session_alive_finish(&session->alive)))
+			return;
 		if (!shorten_kept(session) && !convert_formats(session))
 			finish_session(session, now_ns);
 		return;
@@ -447,6 +449,7 @@ void session_stop(struct session *session, uint64_t now_ns)
 	copies_stop(&session->copies);
 	rotation_stop(&session->rotation, &session->trace, now_ns);
 	close_trace(session, now_ns);
+	session_alive_stop(&session->alive, true);
 	if (session->trace.kept.since_byte && shorten_kept(session)) {
 		tool_run_wait(&session->shortening, SHORTEN_MS);
 		shorten_kept(session);
@@ -462,7 +465,8 @@ static bool is_about_to_end(const struct session *session, uint64_t now_ns)
 	if ((pending_children_expected(&session->pending, now_ns) &&
 	     !pending_children_slow(&session->pending, now_ns)) ||
 	    session->formats.running || session->shortening.running || session->copies.count ||
-	    session->triggers.until_ns || session->finished || (session->symbols_until_ns && !session->trace.closed))
+	    session->triggers.until_ns || session->alive.finishing || session->finished ||
+	    (session->symbols_until_ns && !session->trace.closed))
 		return true;
 	for (const struct hold *hold = session->holds; hold; hold = hold->next) {
 		if (hold->closing)

@@ -374,7 +374,8 @@ static bool is_over(const struct kept *kept)
 {
 	const struct setting_keep *limits = &kept->limits;
 
-	if (!kept->stretch || kept->stretch == kept->last)
+	if (!kept->stretch || kept->stretch == kept->last ||
+	    (kept->is_read && end_of(kept->stretch) > kept->read_bytes))
 		return false;
 	return (limits->ns && kept->last->written_ns - kept->stretch->written_ns > limits->ns) ||
 	       (limits->bytes && kept->stretch_bytes > limits->bytes);

@@ -46,8 +46,10 @@ struct kept {
 	void *owners;		/* processes and threads: tsearch(3) */
 	uint32_t *spare;	/* numbers of threads that have left the file */
 	size_t spare_count, spare_allocated;
-	size_t spare_ready; /* the first ones: what these threads had in the file was given back, too */
-	bool out_of_memory; /* nothing leaves the file any more */
+	size_t spare_ready;  /* the first ones: what these threads had in the file was given back, too */
+	bool out_of_memory;  /* nothing leaves the file any more */
+	bool is_read;	     /* somebody reads it, and nothing leaves the file before it was read ... */
+	uint64_t read_bytes; /* ... up to this offset */
 };
 
 static inline bool kept_is_limited(const struct kept *kept)

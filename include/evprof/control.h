@@ -34,6 +34,7 @@
  *   sample_rate integer   optional: stacks are sampled at this rate in samples a second, without hooks (sampling.h)
  *   memory_interval  integer  optional: allocations are sampled, one for each so many bytes on average
  *   keep_ns, keep_bytes  integer  optional: the trace keeps its last stretch only, of so many nanoseconds or bytes
+ *   keep_alive  boolean   optional: the trace keeps what is alive, and sums of the rest
  *   trigger     string    optional: EVPROF_TRIGGER (trigger.h): on what the collector copies what the process did last
  *   native      boolean   optional: native stacks of allocations are recorded
  *   malloc_unseen  boolean  optional: native allocations were asked for, and do not reach evprof

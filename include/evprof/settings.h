@@ -141,38 +141,64 @@ static inline const char *setting_memory_interval(const char *value, uint64_t *i
 	return NULL;
 }
 
-/* The last stretch of a trace that is kept: a time, bytes, or whichever is less. All zeros: the whole trace. */
+/*
+ * The last stretch of a trace that is kept: a time, bytes, or whichever is less. All zeros: the whole trace. alive: at
+ * the end of the trace the stretch is replaced by what is alive, and sums of the rest.
+ */
 struct setting_keep {
 	uint64_t ns, bytes;
+	bool alive;
 };
 
-/* "<digits>" with s, m, h, d (a time) or K, M, G (bytes); one of each with a comma between them. */
+#define SETTING_KEEP_ALIVE "alive"
+#define SETTING_KEEP_ALIVE_NS UINT64_C(1000000000) /* the stretch, where no other is given */
+
+/* Takes a leading "alive", with its comma. */
+static inline bool setting_keep_is_alive(const char **value)
+{
+	size_t length = strlen(SETTING_KEEP_ALIVE);
+
+	if (strncmp(*value, SETTING_KEEP_ALIVE, length) != 0 || ((*value)[length] && (*value)[length] != ',') ||
+	    ((*value)[length] && !(*value)[length + 1]))
+		return false;
+	*value += length + ((*value)[length] == ',');
+	return true;
+}
+
+/* "alive"; "<digits>" with s, m, h, d (a time) or K, M, G (bytes); one of each with a comma between them. */
 static inline const char *setting_keep(const char *value, struct setting_keep *keep)
 {
 	static const char units[] = "smhdKMG";
 	static const uint64_t factors[] = {1, 60, 3600, 86400, UINT64_C(1) << 10, UINT64_C(1) << 20, UINT64_C(1) << 30};
 	struct setting_keep read = {0};
 
-	do {
+	read.alive = setting_keep_is_alive(&value);
+	if (read.alive && !*value)
+		read.ns = SETTING_KEEP_ALIVE_NS;
+	while (*value || !(read.alive || read.ns || read.bytes)) {
 		char *end = NULL;
 		unsigned long long number = isdigit((unsigned char)*value) ? strtoull(value, &end, 10) : 0;
 		const char *unit = number && *end ? strchr(units, *end) : NULL;
 		uint64_t *part = unit && unit - units < 4 ? &read.ns : &read.bytes;
 
 		if (!unit || *part || number > UINT32_MAX || (end[1] && (end[1] != ',' || !end[2])))
-			return "a time such as 30s, 10m or 2h, a size such as 256M, or both with a comma";
+			return "a time such as 30s, 10m or 2h, a size such as 256M, or both with a comma; alive";
 		*part = number * factors[unit - units] * (part == &read.ns ? UINT64_C(1000000000) : 1);
 		value = end[1] ? end + 2 : end + 1;
-	} while (*value);
+	}
 	*keep = read;
 	return NULL;
 }
 
-/* "the last 30 s of ", "the last 256 MiB of " or both; "" without a limit. */
+/* "the last 30 s of ", "the last 256 MiB of " or both; "what is alive after "; "" without a limit. */
 static inline void setting_keep_text(const struct setting_keep *keep, char *text, size_t bytes)
 {
 	char time[24] = "", size[24] = "";
 
+	if (keep->alive) {
+		snprintf(text, bytes, "what is alive after ");
+		return;
+	}
 	if (keep->ns)
 		snprintf(time, sizeof(time), "%llu s", (unsigned long long)(keep->ns / 1000000000));
 	if (keep->bytes)

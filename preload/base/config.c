@@ -135,6 +135,24 @@ static struct setting_keep read_keep(bool complain)
 	return keep;
 }
 
+/* What is alive has stacks of its own, which are recorded where calls are not. */
+static void read_alive(bool complain)
+{
+	const char *events = value_of(ENV_EVENTS);
+
+	if (!config.keep.alive)
+		return;
+	if (!events)
+		config.events = EVENT_MEM | EVENT_MALLOC;
+	if (!(config.events & (EVENT_CALL | EVENT_SAMPLE)) && config.events & (EVENT_MEM | EVENT_MALLOC))
+		return;
+	if (complain)
+		log_line(LOG_ERROR,
+			 "%s=alive needs memory without calls: %s=mem,malloc; the trace keeps its last stretch",
+			 ENV_KEEP, ENV_EVENTS);
+	config.keep.alive = false;
+}
+
 static void read_trigger(bool complain)
 {
 	const char *value = value_of(ENV_TRIGGER);
@@ -337,8 +355,9 @@ void config_read(bool complain)
 	config.signal_snapshot = config.signal & SETTING_SIGNAL_SNAPSHOT;
 	config.signal &= ~SETTING_SIGNAL_SNAPSHOT;
 	config.sample_rate = read_number(ENV_SAMPLE_RATE, setting_sample_rate, SAMPLING_RATE_DEFAULT, complain);
-	config.memory_interval = read_memory_interval(complain);
 	config.keep = read_keep(complain);
+	read_alive(complain);
+	config.memory_interval = read_memory_interval(complain);
 	read_trigger(complain);
 	read_paths(complain);
 	read_socket(complain);

@@ -227,6 +227,8 @@ static void add_events(struct text *text)
 		text_add(text, ",\"keep_ns\":%llu", (unsigned long long)config.keep.ns);
 	if (config.keep.bytes)
 		text_add(text, ",\"keep_bytes\":%llu", (unsigned long long)config.keep.bytes);
+	if (config.keep.alive)
+		text_add(text, ",\"keep_alive\":true");
 	if (config.native_stacks)
 		text_add(text, ",\"native\":true");
 	if (config.malloc_unseen)

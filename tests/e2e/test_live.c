@@ -68,14 +68,15 @@ SCENARIO_SOME(live, ends_of_programs, SUPPORTED)
 	}
 }
 
-static void alive_as_tracemalloc_has_it(const struct python *python, const char *events, const char *how, int least)
+static void alive_as_tracemalloc_has_it(const struct python *python, const char *events, const char *keep_what,
+					const char *how, int least)
 {
 	struct outcome *outcome, *judged;
 
 	python_needs(python, "ctypes");
 	outcome = run(.python = python, .how = JOB_BARE, .timeout_s = 120,
 		      .args = {"@alive_by_stack.py", "%B/libevprof.so", "60"},
-		      .env = {text("EVPROF_EVENTS=%s", events), "EVPROF_MEMORY_LINES=1"});
+		      .env = {text("EVPROF_EVENTS=%s", events), "EVPROF_MEMORY_LINES=1", keep_what});
 	expect(outcome, outcome->status == 0, "the program ends");
 	keep(outcome, "oracle.json", outcome);
 	keep(outcome, "live.txt", tool("export", "-f", "folded", "--weight", "live", outcome->trace, "-o", "-"));
@@ -91,13 +92,19 @@ static void alive_as_tracemalloc_has_it(const struct python *python, const char 
  */
 SCENARIO(live, stacks_of_their_own, 6)
 {
-	alive_as_tracemalloc_has_it(python, "mem", NULL, 150);
+	alive_as_tracemalloc_has_it(python, "mem", NULL, NULL, 150);
+}
+
+/* The same of a trace that keeps what is alive, and no events. */
+SCENARIO(live, kept_stacks, 6)
+{
+	alive_as_tracemalloc_has_it(python, "mem", "EVPROF_KEEP=alive", NULL, 150);
 }
 
 /* Where calls are recorded, allocations have the line at which the innermost function stands. */
 SCENARIO(live, lines_with_calls, 6)
 {
-	alive_as_tracemalloc_has_it(python, "call,mem", "calls", 19);
+	alive_as_tracemalloc_has_it(python, "call,mem", NULL, "calls", 19);
 }
 
 /* ---- go tool pprof ---- */

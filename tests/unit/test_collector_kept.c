@@ -322,3 +322,27 @@ Test(collector_kept, numbers_are_used_again)
 	}
 	end();
 }
+
+/* Nothing leaves a file before it was read. */
+Test(collector_kept, read_first)
+{
+	uint64_t offset = sizeof(struct trace_header);
+	unsigned gone = 0;
+
+	begin(9, (struct setting_keep){.bytes = 50000});
+	kept.is_read = true;
+	write_many();
+	read_index();
+	for (unsigned i = 0; i < count; i++)
+		cr_assert_eq(present[i], 1);
+	kept.read_bytes = writer.offset / 2;
+	kept_renew(&kept, &writer, 1000000 * MS);
+	read_index();
+	for (unsigned i = 0; i < count; i++) {
+		offset += model[i].bytes;
+		gone += !present[i];
+		cr_assert(present[i] || offset <= kept.read_bytes, "chunk %u is not read yet", i);
+	}
+	cr_expect(gone > count / 4, "%u of %u chunks are gone", gone, count);
+	end();
+}

@@ -111,6 +111,34 @@ Test(config, switches_and_log)
 	check_complaint("EVPROF_LOG", "loud", "error, warning, info or debug");
 }
 
+/* What is alive has a stretch, too, and means memory without calls. */
+Test(config, keep_alive)
+{
+	read_with("EVPROF_KEEP", "alive");
+	cr_assert(config.keep.alive);
+	cr_assert_eq(config.keep.ns, 1000000000);
+	cr_assert_eq(config.keep.bytes, 0);
+	cr_assert_eq(config.events, EVENT_MEM | EVENT_MALLOC);
+	read_with("EVPROF_KEEP", "alive,30s,2K");
+	cr_assert(config.keep.alive);
+	cr_assert_eq(config.keep.ns, UINT64_C(30000000000));
+	cr_assert_eq(config.keep.bytes, 2048);
+	read_with("EVPROF_KEEP", "30s");
+	cr_assert_not(config.keep.alive);
+	for (int i = 0; i < 4; i++)
+		check_complaint("EVPROF_KEEP", (const char *const[]){"alive,", "alive,x", "30s,alive", "alive30s"}[i],
+				"both with a comma; alive");
+	setenv("EVPROF_EVENTS", "mem", 1);
+	read_with("EVPROF_KEEP", "alive");
+	cr_assert(config.keep.alive);
+	cr_assert_eq(config.events, EVENT_MEM);
+	setenv("EVPROF_EVENTS", "call,mem", 1);
+	check_complaint("EVPROF_KEEP", "alive", "needs memory without calls");
+	cr_assert_not(config.keep.alive);
+	cr_assert_eq(config.keep.ns, 1000000000);
+	unsetenv("EVPROF_EVENTS");
+}
+
 Test(config, memory_lines)
 {
 	config_read(true);

@@ -1,0 +1,34 @@
+/*
+ * alive.h - evprof cut --alive, which follows the trace of a session that keeps what is alive (EVPROF_KEEP=alive), and
+ * replaces the trace at its end. What it has read leaves the trace (trace/kept.h).
+ *
+ * In a process of its own: the collector must not fall behind, and does not read traces. If it ends too early, what was
+ * alive before is lost, and the trace keeps its last stretch.
+ */
+#ifndef COLLECTOR_ALIVE_H
+#define COLLECTOR_ALIVE_H
+
+#include <stdbool.h>
+
+#include "trace/tool_lines.h"
+
+struct trace_output;
+
+/* All zeros: none was started. */
+struct session_alive {
+	struct tool_lines lines;
+	struct trace_output *trace;
+	bool finishing;
+	bool done; /* the trace was replaced */
+};
+
+/* A process has joined: starts it, if the trace keeps what is alive. */
+void session_alive_start(struct session_alive *alive, struct loop *loop, struct trace_output *trace);
+/* After the rings were read. */
+void session_alive_round(struct session_alive *alive);
+/* The trace is complete. Whether it is still being replaced. */
+bool session_alive_finish(struct session_alive *alive);
+/* leave: it finishes by itself. */
+void session_alive_stop(struct session_alive *alive, bool leave);
+
+#endif

@@ -1,0 +1,314 @@
+/*
+ * test_alive.c - traces that keep what is alive, and sums (EVPROF_KEEP=alive, evprof cut --alive). The oracles are the
+ * program's own counters (alive_counted.py), and the same recording with all its events. tracemalloc's are in
+ * test_live.c.
+ */
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "allocations.h"
+#include "harness.h"
+#include "process.h"
+
+#define TRIES 12000 /* of 10 ms: a busy machine */
+
+static json_t *json_of(const struct outcome *outcome)
+{
+	json_t *root = json_loads(outcome->out, 0, NULL);
+
+	expect(outcome, root, "it writes JSON");
+	return root;
+}
+
+static json_int_t member(const json_t *object, const char *name)
+{
+	return json_integer_value(json_object_get(object, name));
+}
+
+/* The process with that pid in the output of evprof memory --json. */
+static const json_t *process_of(const json_t *memory, json_int_t pid)
+{
+	size_t i;
+	const json_t *process;
+
+	json_array_foreach(json_object_get(memory, "processes"), i,
+			   process) if (member(process, "pid") == pid) return process;
+	cr_assert_fail("process %lld is not in the trace", (long long)pid);
+	return NULL;
+}
+
+/* The site of a row of the program's; NULL: none. */
+static const json_t *site_of(const json_t *process, const json_t *row)
+{
+	size_t i;
+	const json_t *site;
+
+	json_array_foreach(json_object_get(process, "sites"), i,
+			   site) if (json_equal(json_object_get(site, "function"), json_array_get(row, 0)) &&
+				     json_equal(json_object_get(site, "line"), json_array_get(row, 1))) return site;
+	return NULL;
+}
+
+/* The trace has what a line of the program says. */
+static void expect_row(const json_t *process, const json_t *row)
+{
+	static const char *const columns[] = {"allocations", "allocated_bytes", "end_bytes"};
+	const json_t *site = site_of(process, row);
+
+	for (size_t i = 0; i < 3; i++) {
+		json_int_t said = json_integer_value(json_array_get(row, 2 + i)), found = member(site, columns[i]);
+
+		cr_expect_eq(found, said, "%s of %s: %lld, the program counted %lld", columns[i],
+			     json_string_value(json_array_get(row, 0)), (long long)found, (long long)said);
+	}
+}
+
+/* ... and what all its lines say. Returns how many there are. */
+static unsigned expect_counted(const char *trace, const char *said)
+{
+	struct outcome *outcome = tool("memory", "--json", "--by", "line", trace);
+	json_t *memory = json_of(outcome);
+	unsigned lines = 0;
+
+	expect(outcome, outcome->status == 0 && strstr(outcome->out, "\"alive_only\": true"), "it is whole");
+	for (const char *at = said; at && *at == '{'; at = strchr(at, '\n'), at += at != NULL, lines++) {
+		json_t *line = json_loads(at, JSON_DISABLE_EOF_CHECK, NULL);
+		const json_t *process = process_of(memory, member(line, "pid")), *row;
+		size_t i;
+
+		json_array_foreach(json_object_get(line, "rows"), i, row) expect_row(process, row);
+		json_decref(line);
+	}
+	json_decref(memory);
+	return lines;
+}
+
+static off_t size_of(const char *path)
+{
+	struct stat status;
+
+	cr_assert_eq(stat(path, &status), 0, "%s", path);
+	return status.st_size;
+}
+
+static struct outcome *run_counted(const struct python *python, const char *count)
+{
+	return run(.python = python, .how = JOB_RUN, .args = {"@alive_counted.py", count},
+		   .options = {"--memory", "--keep", "alive"}, .timeout_s = 200);
+}
+
+/* Threads that free each other's blocks, a forked child; and ten times as many allocations take the same space. */
+SCENARIO(alive, counted, SUPPORTED)
+{
+	off_t few, many;
+
+	needs_own_malloc();
+	for (int i = 0; i < 2; i++) {
+		struct outcome *outcome = run_counted(python, i ? "50000" : "5000");
+
+		expect(outcome, outcome->status == 0 && strstr(outcome->err, "evprof: what is alive after "),
+		       "its line says what the trace has");
+		cr_expect_eq(expect_counted(outcome->trace, outcome->out), 2, "the program and its child");
+		few = i ? few : size_of(outcome->trace);
+		many = size_of(outcome->trace);
+	}
+	cr_expect(many < few + few / 10, "%lld bytes, with ten times as many allocations %lld", (long long)few,
+		  (long long)many);
+}
+
+/*
+ * All columns but that of the peak, sorted. Estimates of numbers are rounded for each thread, and such a trace has one
+ * for all: estimated numbers of allocations are left out.
+ */
+static char *rows_of(const char *trace, const char *by, bool estimated)
+{
+	struct outcome *sorted =
+	    run(.how = JOB_BARE, .args = {"sh", "-c",
+					  text("%s memory --format csv --by %s '%s' | "
+					       "awk -F, -v OFS=, '{$(NF-4) = \"\"; %s print}' | sort",
+					       build_path("evprof"), by, trace, estimated ? "$(NF-1) = \"\";" : "")});
+
+	expect(sorted, sorted->status == 0 && strchr(sorted->out, '\n'), "it has rows");
+	return sorted->out;
+}
+
+static void expect_same_rows(const struct outcome *outcome, bool estimated)
+{
+	static const char *const all[] = {"line", "function", "module"};
+	char *alive = text("%s/alive.evp", outcome->directory);
+	struct outcome *cut = tool("cut", "--alive", outcome->trace, "-o", alive), *checked;
+
+	expect(cut, cut->status == 0 && !*cut->err, "it is cut");
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		cr_expect_str_eq(rows_of(alive, all[i], estimated), rows_of(outcome->trace, all[i], estimated), "by %s",
+				 all[i]);
+	checked =
+	    run(.how = JOB_BARE, .args = {"sh", "-c",
+					  text("for trace in '%s' '%s'; do %s memory --histogram --format csv "
+					       "\"$trace\" >\"$trace.csv\"; done; "
+					       "cmp '%s.csv' '%s.csv'",
+					       alive, outcome->trace, build_path("evprof"), alive, outcome->trace)});
+	expect(checked, checked->status == 0, "the histogram of sizes is the same");
+	cr_expect(size_of(alive) < size_of(outcome->trace), "it is smaller");
+}
+
+/* What a recording with all its events says, but for the peak: native blocks and stacks, mappings, samples, forks. */
+SCENARIO(alive, same_as_whole, SUPPORTED)
+{
+	static const char *const settings[][2] = {
+	    {MALLOC_EVENTS}, {MALLOC_EVENTS, "EVPROF_NATIVE=1"}, {"EVPROF_EVENTS=mem", "EVPROF_MEMORY_INTERVAL=4K"}};
+
+	needs_own_malloc();
+	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++)
+		expect_same_rows(run(.python = python, .args = {"@alive_counted.py", "3000"},
+				     .env = {settings[i][0], settings[i][1]}, .timeout_s = 120),
+				 i == 2);
+}
+
+struct running {
+	const char *folder, *trace, *end;
+	struct background *program;
+};
+
+/* Runs until end_running(), and has printed its counters already. */
+static struct running begin_running(const struct python *python, const char *count)
+{
+	struct running running = {.folder = run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory};
+
+	running.trace = text("%s/alive.evp", running.folder);
+	running.end = text("%s/end", running.folder);
+	running.program =
+	    background_start(&(struct job){.python = python,
+					   .args = {"@alive_counted.py", count, running.end},
+					   .directory = running.folder,
+					   .env = {text("EVPROF_OUTPUT=%s", running.trace), "EVPROF_KEEP=alive"}});
+	for (unsigned i = 0; i < TRIES; i++) {
+		const char *said = file_read(running.program->log, NULL);
+
+		if (said && strstr(said, "\"replace\"") && strstr(strstr(said, "\"replace\"") + 1, "\"replace\""))
+			return running;
+		usleep(10000);
+	}
+	cr_assert_fail("%s", file_read(running.program->log, NULL));
+	return running;
+}
+
+static void end_running(const struct running *running)
+{
+	file_write(running->end, "", 0);
+	cr_expect_eq(background_wait(running->program), 0, "%s", file_read(running->program->log, NULL));
+}
+
+/* What was read leaves the file while the program runs. */
+SCENARIO_SOME(alive, constant_space, SUPPORTED)
+{
+	struct running running;
+	struct stat status = {0};
+	unsigned i;
+
+	needs_own_malloc();
+	running = begin_running(python, "200000");
+	for (i = 0; i < TRIES; i++) {
+		cr_assert_eq(stat(running.trace, &status), 0);
+		if (status.st_size > 2 << 20 && status.st_blocks * 512 < 1 << 20)
+			break;
+		usleep(10000);
+	}
+	cr_expect(i < TRIES, "of %lld bytes, %lld are left", (long long)status.st_size,
+		  (long long)status.st_blocks * 512);
+	end_running(&running);
+	cr_expect(strstr(tool("memory", "--json", running.trace)->out, "\"alive_only\": true"));
+}
+
+/* A collector that is killed: the trace becomes what was alive, as far as it was written. */
+SCENARIO_SOME(alive, collector_killed, SUPPORTED)
+{
+	struct running running;
+	struct outcome *memory = NULL;
+	unsigned i;
+
+	needs_own_malloc();
+	if (geteuid() == 0)
+		cr_assert_eq(unshare(CLONE_NEWNET), 0);
+	running = begin_running(python, "1000");
+	expect(tool("status"), true, "what is in the rings is written");
+	cr_assert_eq(kill(process_child_named("evprof-collecto"), SIGKILL), 0);
+	for (i = 0; i < TRIES / 10; i++) {
+		memory = tool("memory", "--json", running.trace);
+		if (strstr(memory->out, "\"alive_only\": true"))
+			break;
+		usleep(100000);
+	}
+	expect(memory, i < TRIES / 10 && strstr(memory->out, "\"replace\""), "it has what was alive");
+	end_running(&running);
+}
+
+/* The follower: the only child of the collector. */
+static pid_t follower(void)
+{
+	pid_t collector = process_child_named("evprof-collecto");
+	char *children = file_read(text("/proc/%d/task/%d/children", (int)collector, (int)collector), NULL);
+
+	cr_assert(collector && children && atoi(children) > 1, "nothing follows the trace");
+	return atoi(children);
+}
+
+/* The follower is killed: the program goes on, and the trace keeps its last stretch, as a line says. */
+SCENARIO_SOME(alive, follower_killed, SUPPORTED)
+{
+	struct running running;
+	struct outcome *memory;
+
+	needs_own_malloc();
+	running = begin_running(python, "1000");
+	cr_assert_eq(kill(follower(), SIGKILL), 0);
+	end_running(&running);
+	memory = tool("memory", "--json", running.trace);
+	expect(memory, !strstr(memory->out, "\"alive_only\"") && strstr(memory->out, "\"keep\""), "it has a stretch");
+}
+
+/* What is alive so far, of a trace that is being written. */
+SCENARIO_SOME(alive, so_far, SUPPORTED)
+{
+	struct running running;
+	struct outcome *followed;
+
+	needs_own_malloc();
+	running = begin_running(python, "1000");
+	followed =
+	    run(.how = JOB_BARE, .lingers = true, .timeout_s = 120,
+		.args = {"sh", "-c",
+			 text("(i=0; while [ ! -e all-alive.evp ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done; "
+			      "%s memory --json all-alive.evp >so_far) | "
+			      "%s cut --alive --until-closed --every 0.2 '%s' -o all.evp >/dev/null && cat so_far",
+			      build_path("evprof"), build_path("evprof"), running.trace)});
+	expect(followed, followed->status == 0 && strstr(followed->out, "\"alive_only\": true"), "there is one");
+	cr_expect_neq(access(text("%s/all-alive.evp", followed->directory), F_OK), 0, "it is gone at the end");
+	end_running(&running);
+}
+
+/* What such a trace cannot show is an error. */
+SCENARIO_SOME(alive, limits, SUPPORTED)
+{
+	struct outcome *outcome, *said;
+
+	needs_own_malloc();
+	outcome = run_counted(python, "10");
+	said = tool("check", "--max-alloc", "1G", outcome->trace);
+	expect(said, said->status == 2 && strstr(said->out, "no peak"), "a limit on the peak");
+	said = tool("check", "--max-leak", "100M", "--max-lost", "100", outcome->trace);
+	expect(said, said->status == 0, "a limit on what is left");
+	said = tool("memory", "--at", "1s", outcome->trace);
+	expect(said, said->status == 2 && strstr(said->err, "no stretch of time"), "a time");
+	said = tool("memory", outcome->trace);
+	expect(said, said->status == 0 && strstr(said->out, "  peak      not kept\n"), "the peak");
+	outcome = run(.python = python, .args = {"-c", "pass"}, .env = {"EVPROF_EVENTS=call", "EVPROF_KEEP=alive"});
+	expect(outcome, strstr(outcome->err, "EVPROF_KEEP=alive needs memory without calls"), "calls");
+	said = tool("cut", "--alive", outcome->trace, "-o", text("%s/x.evp", outcome->directory));
+	expect(said, said->status == 2 && strstr(said->err, "needs a recording of memory without calls"), "calls");
+}
