@@ -83,6 +83,7 @@ DOCUMENT(one_block, "docs/tutorials/one-block.md", NULL)
 DOCUMENT(production, "docs/production.md", NULL)
 DOCUMENT_OF(services, "docs/services.md", NULL,
 	    "flask, django, fastapi, gunicorn, uvicorn, celery, opentelemetry.sdk, sentry_sdk")
+DOCUMENT(fleet, "docs/fleet.md", NULL)
 DOCUMENT(memory, "docs/memory.md", NULL)
 DOCUMENT(formats, "docs/formats.md", NULL)
 DOCUMENT(installing, "docs/install.md", NULL)

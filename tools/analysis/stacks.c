@@ -105,6 +105,11 @@ int stack_functions_process(struct stack_functions *functions, const struct call
 	return functions->numbers ? 0 : -ENOMEM;
 }
 
+int stack_functions_add_keys(struct stack_functions *functions, uint32_t known, uint32_t keys)
+{
+	return grow_zeroed(&functions->numbers, &known, keys, sizeof(*functions->numbers));
+}
+
 /* Adds a function with that number; takes the name. UINT32_MAX without a name or memory. */
 static uint32_t add_function(struct stack_functions *functions, uint32_t number, char *name,
 			     struct stack_function function)

@@ -102,6 +102,11 @@ static inline void stack_functions_note(struct stack_functions *functions, uint3
 
 /* Call it before each process. Returns 0 or -ENOMEM. */
 int stack_functions_process(struct stack_functions *functions, const struct call_walk *walk);
+/*
+ * For a trace that is followed, instead of that: makes room for the keys of functions that were defined since. known:
+ * the number of keys at the last call, 0 at first. Returns 0 or -ENOMEM.
+ */
+int stack_functions_add_keys(struct stack_functions *functions, uint32_t known, uint32_t keys);
 /* The number of a function, from 0; a new one equals the previous count. UINT32_MAX if memory ran out. */
 uint32_t stack_functions_find(struct stack_functions *functions, const struct call_walk *walk, uint32_t key);
 /* The number of a function at a line; a new one equals the previous count. UINT32_MAX if memory ran out. */

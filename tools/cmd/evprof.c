@@ -15,6 +15,7 @@ const struct verb verbs[] = {
     {"status", cmd_status, "the collectors of this host, and the processes that they record"},
     {"top", cmd_top, "what they do now, refreshed each second"},
     {"serve", cmd_serve, "the same on a page for browsers of this machine"},
+    {"push", cmd_push, "profiles by stack to OpenTelemetry, continuously"},
     {"watch", cmd_watch, "the calls of a trace that took longer than a bound, as they end"},
     {"stop", cmd_stop, "stop the recording of running processes"},
     {"start", cmd_start, "start it again"},

@@ -18,6 +18,7 @@ int cmd_snapshot(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
+int cmd_push(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
 int cmd_start(int argc, char **argv);

@@ -61,6 +61,16 @@ void protobuf_string(struct protobuf *protobuf, uint32_t field, const char *stri
 	protobuf_text(protobuf, field, text_of(string));
 }
 
+void protobuf_put(struct protobuf *protobuf, const void *bytes, size_t length)
+{
+	uint8_t *at = length ? reserve_room(protobuf, length) : NULL;
+
+	if (!at)
+		return;
+	memcpy(at, bytes, length);
+	protobuf->used += length;
+}
+
 void protobuf_text(struct protobuf *protobuf, uint32_t field, struct text text)
 {
 	protobuf_begin(protobuf, field);

@@ -57,6 +57,8 @@ void protobuf_fixed64(struct protobuf *protobuf, uint32_t field, uint64_t value)
 /* Adds a text as valid UTF-8, which fields of type string require; invalid bytes become U+FFFD. */
 void protobuf_text(struct protobuf *protobuf, uint32_t field, struct text text);
 void protobuf_string(struct protobuf *protobuf, uint32_t field, const char *string);
+/* Bytes as they are: fields that were written elsewhere, or the contents of a field that was begun. */
+void protobuf_put(struct protobuf *protobuf, const void *bytes, size_t length);
 /*
  * Starts a message as a field. Messages nest at most PROTOBUF_DEPTH_MAX deep; each protobuf_begin() needs a
  * protobuf_end().

@@ -1,0 +1,400 @@
+/*
+ * test_push.c - evprof push: what a server of OTLP gets is what the program has counted, and what evprof report says of
+ * the trace; whatever the server answers, nothing is lost but what is counted, and nothing counts twice. The server
+ * (otlp_server.py) decodes after the published schema.
+ */
+#include <fcntl.h>
+#include <glob.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "process.h"
+
+#define WAIT_TURNS 1200 /* of 50 ms */
+
+/* Collectors and servers of other tests are in another network namespace. */
+static void apart(void)
+{
+	if (geteuid() != 0)
+		cr_skip_test("collectors of other tests are found, too");
+	cr_assert(unshare(CLONE_NEWNET) == 0, "no network namespace");
+	cr_assert(system("ip link set lo up") == 0, "no loopback");
+}
+
+static const char *make_folder(void)
+{
+	return run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory;
+}
+
+static void await_file(const char *path, const struct background *who)
+{
+	for (int i = 0; i < WAIT_TURNS && access(path, F_OK) < 0; i++)
+		usleep(50000);
+	cr_assert(access(path, F_OK) == 0, "%s: %s", path, file_read(who->log, NULL));
+}
+
+/* --- the server --- */
+
+/* answers: as otlp_server.py has them, NULL at the end. With the port of an earlier one in the folder, if there was. */
+static struct background *start_server(const char *folder, const char *const *answers)
+{
+	struct job job = {.how = JOB_BARE, .args = {"python3", "@otlp_server.py", folder}};
+	char *ready = text("%s/ready", folder);
+	struct background *server;
+
+	unlink(ready);
+	for (int i = 0; answers && answers[i]; i++)
+		job.args[3 + i] = answers[i];
+	server = background_start(&job);
+	await_file(ready, server);
+	return server;
+}
+
+static char *endpoint_of(const char *folder)
+{
+	char *port = file_read(text("%s/port", folder), NULL);
+
+	return text("http://127.0.0.1:%s", port);
+}
+
+static long received_count(const char *folder, const char *name)
+{
+	json_t *received = json_load_file(text("%s/received.json", folder), 0, NULL);
+	long count = (long)json_integer_value(json_object_get(json_object_get(received, "counts"), name));
+
+	json_decref(received);
+	return count;
+}
+
+static void await_requests(const char *folder, long wanted)
+{
+	for (int i = 0; i < WAIT_TURNS && received_count(folder, "requests") < wanted; i++)
+		usleep(50000);
+	cr_assert(received_count(folder, "requests") >= wanted, "%ld requests", received_count(folder, "requests"));
+}
+
+static void stop_server(struct background *server, const char *folder)
+{
+	background_stop(server);
+	cr_expect(access(text("%s/errors", folder), F_OK) < 0, "%s", file_read(text("%s/errors", folder), NULL));
+}
+
+/* --- evprof push --- */
+
+static void skip_without_curl(const char *log)
+{
+	if (log && strstr(log, "libcurl is not here"))
+		cr_skip_test("libcurl is not installed");
+}
+
+/* What its last line counts. */
+struct pushed {
+	unsigned long sent, bytes, again, rejected, profiles, dropped, left;
+};
+
+static struct pushed counts_of(const char *out)
+{
+	struct pushed counts = {0};
+	const char *line = out ? strstr(out, " requests sent (") : NULL;
+
+	while (line && line > out && line[-1] != '\n')
+		line--;
+	cr_assert(line && sscanf(line,
+				 "%lu requests sent (%lu bytes), %lu tries again, %lu rejected, %lu profiles rejected, "
+				 "%lu dropped, %lu left in the spool",
+				 &counts.sent, &counts.bytes, &counts.again, &counts.rejected, &counts.profiles,
+				 &counts.dropped, &counts.left) == 7,
+		  "the last line has the counts: %s", out ? out : "");
+	return counts;
+}
+
+static struct outcome *push(const char *folder, const char *trace, const char *option, const char *value,
+			    const char *variable)
+{
+	struct outcome *pushed = run(.how = JOB_BARE,
+				     .args = {"%B/evprof", "push", "--endpoint", endpoint_of(folder), trace,
+					      "--interval", "0.1", option, value},
+				     .env = {variable ? variable : "X=1"}, .lingers = true);
+
+	skip_without_curl(pushed->err);
+	return pushed;
+}
+
+static void judge(const char *folder, const char *counted, const char *trace, long pid, const char *how, bool memory)
+{
+	struct outcome *report = tool("report", "--json", trace);
+	struct outcome *held = memory ? tool("memory", "--json", "--limit", "all", trace) : NULL;
+	char *report_path = text("%s/report", folder), *memory_path = memory ? text("%s/memory", folder) : "-";
+	struct outcome *judged;
+
+	file_write(report_path, report->out, report->out_bytes);
+	if (held)
+		file_write(memory_path, held->out, held->out_bytes);
+	judged = run(.how = JOB_BARE,
+		     .args = {"python3", "@judge_push.py", text("%s/received.json", folder), counted, report_path,
+			      memory_path, text("%ld", pid), how},
+		     .lingers = true);
+	expect(judged, judged->status == 0 && strcmp(judged->out, "right\n") == 0, "all is there: %s", judged->out);
+}
+
+static struct outcome *record(const struct python *python, const char *events)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@pushed.py", "counted"},
+				      .env = {"EVPROF_PROGRAM_ONLY=1", events, "EVPROF_OUTPUT=t.evp",
+					      "EVPROF_EXCLUDE=<frozen *>,*/json/*,*/threading.py"});
+
+	expect(outcome, outcome->status == 0 && outcome->trace[0], "it is recorded");
+	return outcome;
+}
+
+/* --- finished traces --- */
+
+SCENARIO_SOME(push, whole_trace, SUPPORTED)
+{
+	const char *folder;
+	struct outcome *outcome, *pushed;
+	struct background *server;
+	struct pushed counts;
+
+	apart();
+	folder = make_folder();
+	outcome = record(python, "EVPROF_EVENTS=call,c_call,mem,cpu");
+	server = start_server(folder, NULL);
+	pushed = push(folder, outcome->trace, NULL, NULL, "OTEL_EXPORTER_OTLP_COMPRESSION=gzip");
+	counts = counts_of(pushed->out);
+	expect(pushed, pushed->status == 0 && counts.sent > 2 && !counts.again, "it is pushed, in several intervals");
+	cr_expect_eq(received_count(folder, "requests"), (long)counts.sent);
+	cr_expect_eq(received_count(folder, "gzip"), (long)counts.sent);
+	judge(folder, text("%s/counted", outcome->directory), outcome->trace, outcome->pid, "alive", true);
+	stop_server(server, folder);
+}
+
+/* Each is sent again as often as it takes, and counts once. */
+SCENARIO(push, answers_that_ask_for_patience, SCENARIO_ONCE)
+{
+	static const char *const answers[] = {"503+0", "429+0", "reset", "lost", "502", "slow+1", "504+1", "200", NULL};
+	const char *folder;
+	struct outcome *outcome, *pushed;
+	struct background *server;
+	struct pushed counts;
+
+	(void)python;
+	apart();
+	folder = make_folder();
+	outcome = record(python_any(), "EVPROF_EVENTS=call,c_call");
+	server = start_server(folder, answers);
+	pushed = push(folder, outcome->trace, NULL, NULL, "OTEL_EXPORTER_OTLP_HEADERS=X-Key=a%20b");
+	counts = counts_of(pushed->out);
+	expect(pushed, pushed->status == 0 && counts.again >= 5 && !counts.dropped && !counts.rejected,
+	       "all is sent; libcurl itself may try again after a connection was closed");
+	expect(pushed, strstr(pushed->err, "the server answers 503; profiles wait"), "a line says what happens");
+	expect(pushed, strstr(pushed->err, "takes profiles again"), "and that it is over");
+	cr_expect_eq(received_count(folder, "requests"), (long)counts.sent + 1, "one was taken without an answer");
+	cr_expect_eq(received_count(folder, "key a b"), (long)counts.sent + 1, "each has the header");
+	judge(folder, text("%s/counted", outcome->directory), outcome->trace, outcome->pid, "doubled", false);
+	stop_server(server, folder);
+}
+
+/* What is not to be sent again is counted. A timeout is no answer. */
+SCENARIO(push, answers_that_reject, SCENARIO_ONCE)
+{
+	static const char *const answers[] = {"400", "slow+4", "partial+2", "404", "200", NULL};
+	const char *folder;
+	struct outcome *outcome, *pushed;
+	struct background *server;
+	struct pushed counts;
+
+	(void)python;
+	apart();
+	folder = make_folder();
+	outcome = record(python_any(), "EVPROF_EVENTS=call,c_call");
+	server = start_server(folder, answers);
+	pushed = push(folder, outcome->trace, NULL, NULL, "OTEL_EXPORTER_OTLP_TIMEOUT=2500");
+	counts = counts_of(pushed->out);
+	expect(pushed, pushed->status == 1 && counts.rejected == 2 && counts.profiles == 2 && counts.again >= 1,
+	       "the losses are counted");
+	expect(pushed, strstr(pushed->err, "the server answers 400, and rejects profiles"), "and reported");
+	stop_server(server, folder);
+}
+
+/* --- the spool --- */
+
+static size_t files_in(const char *folder)
+{
+	glob_t found;
+	size_t count = glob(text("%s/*.otlp", folder), 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+
+	globfree(&found);
+	return count;
+}
+
+/* A push that finds no server, with its spool, is killed: the next one sends what it left. */
+SCENARIO(push, spool_outlives_it, SCENARIO_ONCE)
+{
+	const char *folder, *spool;
+	struct outcome *outcome, *again;
+	struct background *server, *killed;
+	struct pushed counts;
+	size_t waiting = 0;
+
+	(void)python;
+	apart();
+	folder = make_folder();
+	spool = text("%s/spool", folder);
+	outcome = record(python_any(), "EVPROF_EVENTS=call,c_call");
+	server = start_server(folder, NULL);
+	stop_server(server, folder); /* its port is known */
+	killed = background_start(&(struct job){.how = JOB_BARE,
+						.args = {"%B/evprof", "push", "--endpoint", endpoint_of(folder),
+							 "--interval", "0.1", "--spool", spool, outcome->trace}});
+	await_file(text("%s/%020d.otlp", spool, 1), killed);
+	for (size_t before = 1; before != waiting; usleep(500000)) { /* until all are there */
+		before = waiting;
+		waiting = files_in(spool);
+	}
+	kill(killed->pid, SIGKILL);
+	background_wait(killed);
+	cr_expect(waiting > 2, "%zu requests wait", waiting);
+	server = start_server(folder, NULL);
+	file_write(text("%s/empty.evp", folder), "", 0);
+	again = push(folder, text("%s/empty.evp", folder), "--spool", spool, NULL);
+	counts = counts_of(again->out);
+	expect(again, counts.sent == waiting && !counts.dropped && !counts.left, "all %zu are sent", waiting);
+	cr_expect_eq(files_in(spool), 0, "and none is left");
+	judge(folder, text("%s/counted", outcome->directory), outcome->trace, outcome->pid, NULL, false);
+	stop_server(server, folder);
+}
+
+/* The oldest are dropped for new ones, and counted. */
+SCENARIO(push, spool_is_bounded, SCENARIO_ONCE)
+{
+	const char *folder;
+	struct outcome *outcome, *whole;
+	struct background *server, *bounded;
+	struct pushed all, counts;
+
+	(void)python;
+	apart();
+	folder = make_folder();
+	outcome = record(python_any(), "EVPROF_EVENTS=call,c_call");
+	server = start_server(folder, NULL);
+	whole = push(folder, outcome->trace, NULL, NULL, NULL);
+	all = counts_of(whole->out);
+	stop_server(server, folder);
+	bounded = background_start(&(struct job){.how = JOB_BARE,
+						 .args = {"%B/evprof", "push", "--endpoint", endpoint_of(folder),
+							  "--interval", "0.1", "--spool", text("%s/spool", folder),
+							  "--spool-size", text("%lu", all.bytes / 2), outcome->trace}});
+	await_file(text("%s/spool/%020lu.otlp", folder, all.sent), bounded);
+	cr_expect_eq(background_stop(bounded), 1, "it says that not all is sent: %s", file_read(bounded->log, NULL));
+	counts = counts_of(file_read(bounded->log, NULL));
+	cr_expect(counts.dropped > 0 && counts.left > 0 && !counts.sent, "%s", file_read(bounded->log, NULL));
+	cr_expect_eq(counts.dropped + counts.left, all.sent, "each is counted: %s", file_read(bounded->log, NULL));
+	cr_expect_eq(files_in(text("%s/spool", folder)), counts.left);
+	cr_expect(strstr(file_read(bounded->log, NULL), "the spool is full"), "a line says so");
+}
+
+/* --- what is recorded now --- */
+
+static int make_pipe(const char *path)
+{
+	int fd;
+
+	cr_assert(mkfifo(path, 0600) == 0);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	cr_assert(fd >= 0);
+	return fd;
+}
+
+static void await_byte(int fd)
+{
+	char byte;
+
+	cr_assert(read(fd, &byte, 1) == 1);
+}
+
+struct live {
+	const char *folder, *traces, *socket;
+	struct background *daemon, *push, *server;
+};
+
+static struct live begin_live(void)
+{
+	struct live live = {.folder = make_folder()};
+
+	live.traces = text("%s/traces", live.folder);
+	live.socket = text("%s/sock", live.folder);
+	cr_assert(mkdir(live.traces, 0700) == 0);
+	live.daemon = background_start(&(struct job){
+	    .how = JOB_BARE, .args = {"%B/evprof-collector", "--socket", live.socket, "--output-dir", live.traces}});
+	await_file(live.socket, live.daemon);
+	live.server = start_server(live.folder, NULL);
+	live.push = background_start(&(struct job){
+	    .how = JOB_BARE,
+	    .args = {"%B/evprof", "push", "--socket", live.socket, "--folder", live.traces, "--interval", "1",
+		     "--spool", text("%s/spool", live.folder), "--endpoint", endpoint_of(live.folder)}});
+	await_file(text("%s/spool/lock", live.folder), live.push);
+	return live;
+}
+
+static char *trace_of(const struct live *live, const char *name)
+{
+	glob_t found;
+	char *path = NULL;
+
+	if (glob(text("%s/evprof-%s-*.evp", live->traces, name), 0, NULL, &found) == 0)
+		path = text("%s", found.gl_pathv[0]);
+	globfree(&found);
+	cr_assert(path, "%s is recorded: %s", name, file_read(live->daemon->log, NULL));
+	return path;
+}
+
+/* The server is away while the program goes on, and another program comes and goes. */
+SCENARIO_SOME(push, running_processes, SUPPORTED)
+{
+	struct live live;
+	struct background *program;
+	struct outcome *brief;
+	char *variable, *counted, *log;
+	int ready, gate;
+	long pid;
+
+	apart();
+	live = begin_live();
+	variable = text("EVPROF_SOCKET=%s", live.socket);
+	counted = text("%s/counted", live.folder);
+	ready = make_pipe(text("%s/ready_pipe", live.folder));
+	gate = make_pipe(text("%s/gate", live.folder));
+	program = background_start(&(struct job){
+	    .python = python,
+	    .args = {"@pushed.py", counted, text("%s/ready_pipe", live.folder), text("%s/gate", live.folder)},
+	    .env = {variable, "EVPROF_PROGRAM_ONLY=1", "EVPROF_EVENTS=call,c_call,mem", "OTEL_SERVICE_NAME=shop"}});
+	pid = program->pid;
+	await_byte(ready);
+	await_requests(live.folder, 1);
+	kill(live.server->pid, SIGKILL);
+	background_wait(live.server);
+	cr_assert(write(gate, ".", 1) == 1);
+	await_byte(ready);
+	brief = run(.python = python, .args = {"@pushed.py", "counted"}, .lingers = true,
+		    .env = {variable, "EVPROF_PROGRAM_ONLY=1", "EVPROF_EVENTS=call,c_call",
+			    "OTEL_RESOURCE_ATTRIBUTES=service.name=brief,a=b%2Cc"});
+	cr_assert(write(gate, ".", 1) == 1);
+	cr_expect_eq(background_wait(program), 0, "%s", file_read(program->log, NULL));
+	live.server = start_server(live.folder, NULL);
+	usleep(1200000); /* two looks */
+	background_stop(live.push);
+	log = file_read(live.push->log, NULL);
+	skip_without_curl(log);
+	cr_expect_eq(counts_of(log).dropped + counts_of(log).left + counts_of(log).rejected, 0, "%s", log);
+	judge(live.folder, counted, text("%s", trace_of(&live, "pushed")), pid, "live", false);
+	expect(brief, brief->status == 0, "it ran");
+	cr_expect_eq(background_stop(live.daemon), 0, "%s", file_read(live.daemon->log, NULL));
+	stop_server(live.server, live.folder);
+}

@@ -1,0 +1,234 @@
+/*
+ * post.c - see post.h.
+ *
+ * The numbers and types are those of libcurl.so.4 (curl.h of 7.32 to 8), the same on all machines.
+ * tests/unit/test_tools_push.c compares them with the header where that is installed.
+ */
+#include "push/post.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "push/curl.h"
+
+static struct {
+	int (*global_init)(long flags);
+	void *(*easy_init)(void);
+	int (*easy_setopt)(void *handle, int option, ...);
+	int (*easy_perform)(void *handle);
+	int (*easy_getinfo)(void *handle, int info, ...);
+	void (*easy_cleanup)(void *handle);
+	void *(*slist_append)(void *list, const char *text);
+	void (*slist_free_all)(void *list);
+} curl;
+
+static bool load_functions(void *library)
+{
+	const struct {
+		const char *name;
+		void *place;
+	} wanted[] = {
+	    {"curl_global_init", &curl.global_init},   {"curl_easy_init", &curl.easy_init},
+	    {"curl_easy_setopt", &curl.easy_setopt},   {"curl_easy_perform", &curl.easy_perform},
+	    {"curl_easy_getinfo", &curl.easy_getinfo}, {"curl_easy_cleanup", &curl.easy_cleanup},
+	    {"curl_slist_append", &curl.slist_append}, {"curl_slist_free_all", &curl.slist_free_all},
+	};
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		void **place = wanted[i].place;
+
+		*place = dlsym(library, wanted[i].name);
+		if (!*place)
+			return false;
+	}
+	return true;
+}
+
+/* Debian's builds with GnuTLS have a name of their own, and the same functions. */
+static bool load_library(void)
+{
+	static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+
+		if (library && load_functions(library))
+			return true;
+	}
+	return false;
+}
+
+/* --- answers --- */
+
+int64_t post_retry_after(const char *value, int64_t now)
+{
+	struct tm date = {0};
+	char *end;
+	long long seconds;
+
+	value += strspn(value, " \t");
+	if (isdigit((unsigned char)*value)) {
+		seconds = strtoll(value, &end, 10);
+		return seconds <= 86400 ? seconds * 1000 : INT64_C(86400000);
+	}
+	if (!strptime(value, "%a, %d %b %Y %H:%M:%S GMT", &date))
+		return -1;
+	seconds = (long long)timegm(&date) - now;
+	return seconds < 0 ? 0 : seconds <= 86400 ? seconds * 1000 : INT64_C(86400000);
+}
+
+static size_t take_header(char *line, size_t size, size_t count, void *owner)
+{
+	static const char name[] = "retry-after:";
+	struct post_answer *answer = owner;
+	size_t length = size * count;
+	char value[64];
+
+	if (length <= sizeof(name) || strncasecmp(line, name, sizeof(name) - 1) != 0)
+		return length;
+	snprintf(value, sizeof(value), "%.*s", (int)(length - sizeof(name) + 1), line + sizeof(name) - 1);
+	answer->retry_after_ms = post_retry_after(value, time(NULL));
+	return length;
+}
+
+static size_t take_body(char *bytes, size_t size, size_t count, void *owner)
+{
+	struct post_answer *answer = owner;
+	size_t length = size * count, room = POST_ANSWER_BYTES - answer->length;
+
+	memcpy(answer->body + answer->length, bytes, length < room ? length : room);
+	answer->length += length < room ? length : room;
+	return length;
+}
+
+/* Not 0: the request is given up. */
+static int look_for_stop(void *owner, int64_t download, int64_t downloaded, int64_t upload, int64_t uploaded)
+{
+	const struct post *post = owner;
+
+	(void)download;
+	(void)downloaded;
+	(void)upload;
+	(void)uploaded;
+	return *post->stop;
+}
+
+/* --- requests --- */
+
+static void set_texts(const struct post *post)
+{
+	const struct push_settings *settings = post->settings;
+	const struct {
+		int option;
+		const char *value;
+	} texts[] = {{POST_URL, settings->url},
+		     {POST_CAINFO, settings->certificate},
+		     {POST_SSLCERT, settings->client_certificate},
+		     {POST_SSLKEY, settings->client_key}};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		if (texts[i].value)
+			curl.easy_setopt(post->handle, texts[i].option, texts[i].value);
+}
+
+static void set_options(struct post *post)
+{
+	long timeout_ms = post->settings->timeout_ms;
+
+	set_texts(post);
+	curl.easy_setopt(post->handle, POST_NOSIGNAL, 1L);
+	curl.easy_setopt(post->handle, POST_PROTOCOLS, POST_HTTP_AND_HTTPS);
+	curl.easy_setopt(post->handle, POST_TIMEOUT_MS, timeout_ms);
+	curl.easy_setopt(post->handle, POST_CONNECTTIMEOUT_MS, timeout_ms);
+	curl.easy_setopt(post->handle, POST_WRITEFUNCTION, take_body);
+	curl.easy_setopt(post->handle, POST_HEADERFUNCTION, take_header);
+	curl.easy_setopt(post->handle, POST_NOPROGRESS, 0L);
+	curl.easy_setopt(post->handle, POST_XFERINFOFUNCTION, look_for_stop);
+	curl.easy_setopt(post->handle, POST_XFERINFODATA, post);
+}
+
+bool post_open(struct post *post, const struct push_settings *settings, const volatile bool *stop, char *reason,
+	       size_t reason_bytes)
+{
+	*post = (struct post){.settings = settings, .stop = stop};
+	if (!load_library() || curl.global_init(POST_GLOBAL) != POST_FINE || !(post->handle = curl.easy_init())) {
+		snprintf(reason, reason_bytes,
+			 "libcurl is not here, which carries HTTP: install it (Debian, Ubuntu: apt install libcurl4; "
+			 "Fedora: libcurl; Arch: curl)");
+		return false;
+	}
+	set_options(post);
+	return true;
+}
+
+static void *add_header(void *list, const char *text)
+{
+	void *longer = curl.slist_append(list, text);
+
+	return longer ? longer : list;
+}
+
+static void *make_headers(const struct push_settings *settings, bool is_gzip)
+{
+	/* Without "Expect:" libcurl waits for a server's consent before it sends a large body. */
+	void *list = add_header(add_header(NULL, "Content-Type: application/x-protobuf"), "Expect:");
+
+	if (is_gzip)
+		list = add_header(list, "Content-Encoding: gzip");
+	for (unsigned i = 0; i < settings->header_count; i++)
+		list = add_header(list, settings->headers[i]);
+	return list;
+}
+
+static bool looks_gzipped(const uint8_t *body, size_t length)
+{
+	return length > 2 && body[0] == 0x1f && body[1] == 0x8b;
+}
+
+static void explain(struct post_answer *answer, int result, const char *error)
+{
+	bool certificate =
+	    result == POST_CANNOT_VERIFY || result == POST_BAD_CERTIFICATE || result == POST_BAD_CERTIFICATE_FILE;
+
+	snprintf(answer->reason, sizeof(answer->reason), "%.240s%s", error[0] ? error : "no answer",
+		 certificate ? " (OTEL_EXPORTER_OTLP_CERTIFICATE?)" : "");
+}
+
+void post_send(struct post *post, const void *body, size_t length, struct post_answer *answer)
+{
+	char error[POST_ERROR_BYTES] = "";
+	int result;
+
+	answer->status = 0;
+	answer->retry_after_ms = -1;
+	answer->length = 0;
+	answer->reason[0] = 0;
+	post->headers = make_headers(post->settings, looks_gzipped(body, length));
+	curl.easy_setopt(post->handle, POST_HTTPHEADER, post->headers);
+	curl.easy_setopt(post->handle, POST_POSTFIELDSIZE_LARGE, (int64_t)length);
+	curl.easy_setopt(post->handle, POST_POSTFIELDS, body);
+	curl.easy_setopt(post->handle, POST_WRITEDATA, answer);
+	curl.easy_setopt(post->handle, POST_HEADERDATA, answer);
+	curl.easy_setopt(post->handle, POST_ERRORBUFFER, error);
+	result = curl.easy_perform(post->handle);
+	if (result == POST_FINE)
+		curl.easy_getinfo(post->handle, POST_RESPONSE_CODE, &answer->status);
+	if (!answer->status)
+		explain(answer, result, error);
+	curl.easy_setopt(post->handle, POST_ERRORBUFFER, NULL);
+	curl.easy_setopt(post->handle, POST_HTTPHEADER, NULL);
+	curl.slist_free_all(post->headers);
+	post->headers = NULL;
+}
+
+void post_close(struct post *post)
+{
+	if (post->handle)
+		curl.easy_cleanup(post->handle);
+	post->handle = NULL;
+}

@@ -1,0 +1,294 @@
+/*
+ * push.c - see push.h.
+ *
+ * Two threads: this one reads traces and makes requests, the other one sends them (sender.h). SIGTERM and SIGINT end it
+ * after the current interval has been queued, and what waits has been sent or the time for that is over; a second one
+ * ends it at once.
+ */
+#include "push/push.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "control/collectors.h"
+#include "push/follow.h"
+#include "push/sender.h"
+#include "push/settings.h"
+#include "push/watch_folder.h"
+#include "util/cli.h"
+#include "util/clock.h"
+#include "util/grow.h"
+#include "util/output.h"
+#include "watch/host.h"
+
+#define LOOK_MS 1000 /* between two looks at what is recorded: memory events of that time are in memory */
+#define END_MS 50
+
+struct push_run {
+	const struct push_request *request;
+	struct push_settings settings;
+	struct sender sender;
+	struct push_target target;
+	int signal_fd;
+	volatile bool stop;
+	struct push_source **sources;
+	size_t source_count, sources_allocated;
+	struct watch_folder folder;
+	int64_t began_ns; /* CLOCK_MONOTONIC: traces that began later are pushed from their start */
+	bool is_first;	  /* look */
+};
+
+/* --- sources --- */
+
+static struct push_source *find_source(const struct push_run *run, const char *path)
+{
+	for (size_t i = 0; i < run->source_count; i++)
+		if (strcmp(run->sources[i]->path, path) == 0)
+			return run->sources[i];
+	return NULL;
+}
+
+static struct push_source *open_source(struct push_run *run, const char *path, int64_t now_ns)
+{
+	struct push_source *source;
+
+	if (grow_by_one(&run->sources, &run->sources_allocated, run->source_count, sizeof(*run->sources)))
+		return NULL;
+	source = push_source_open(path, run->began_ns, now_ns);
+	if (source)
+		run->sources[run->source_count++] = source;
+	return source;
+}
+
+static void note_failure(struct push_run *run, const struct push_source *source, int error)
+{
+	if (error && !run->target.failed)
+		output_message("evprof push: %s: %s", source->path, strerror(-error));
+	run->target.failed |= error != 0;
+}
+
+/* A trace that the answer of a collector names: all events until that time are in the file. */
+static void take_trace(struct push_run *run, const json_t *described)
+{
+	const char *path = json_string_value(json_object_get(described, "path"));
+	int64_t until_ns = json_integer_value(json_object_get(described, "until_ns"));
+	struct push_source *source = path ? find_source(run, path) : NULL;
+	int error = 0;
+
+	if (!path || until_ns <= 0)
+		return;
+	if (source)
+		error = trace_follow(source->trace);
+	else
+		source = open_source(run, path, until_ns);
+	if (!source)
+		return;
+	source->is_listed = true;
+	if (!error)
+		error = push_source_count(source, &run->target, until_ns);
+	note_failure(run, source, error);
+}
+
+/* No collector names it any more. Returns whether it is still written: its collector does not answer. */
+static bool follow_unlisted(struct push_run *run, struct push_source *source)
+{
+	int error = trace_follow(source->trace);
+
+	if (!error)
+		error = push_source_count(source, &run->target, INT64_MAX);
+	if (!error && !source->trace->damage.growing)
+		error = push_source_emit(source, &run->target, source->trace->end_ns);
+	note_failure(run, source, error);
+	return source->trace->damage.growing;
+}
+
+static void take_unlisted(struct push_run *run)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < run->source_count; i++) {
+		struct push_source *source = run->sources[i];
+
+		if (source->is_listed || follow_unlisted(run, source))
+			run->sources[kept++] = source;
+		else
+			push_source_free(source);
+	}
+	run->source_count = kept;
+}
+
+/* A trace that is new in the folder. At the first look those that are finished are older than this process. */
+static void take_found(void *owner, const char *path)
+{
+	struct push_run *run = owner;
+	struct push_source *source = run->is_first || find_source(run, path) ? NULL : open_source(run, path, 0);
+
+	if (source)
+		note_failure(run, source, push_source_count(source, &run->target, INT64_MAX));
+}
+
+static void look(struct push_run *run)
+{
+	struct watch_host asked = {.socket = run->request->socket, .target = "all"};
+	struct control_collectors collectors;
+	const json_t *described;
+	size_t k;
+
+	for (size_t i = 0; i < run->source_count; i++)
+		run->sources[i]->is_listed = false;
+	if (watch_host_ask(&asked, &collectors) == 0)
+		for (size_t i = 0; i < collectors.count; i++)
+			json_array_foreach(json_object_get(collectors.at[i].answer, "traces"), k, described)
+			    take_trace(run, described);
+	control_collectors_done(&collectors);
+	watch_folder_look(&run->folder, take_found, run);
+	take_unlisted(run);
+	run->is_first = false;
+}
+
+static void emit_all(struct push_run *run)
+{
+	int64_t now_ns = time_ns(CLOCK_MONOTONIC);
+
+	for (size_t i = 0; i < run->source_count; i++)
+		note_failure(run, run->sources[i], push_source_emit(run->sources[i], &run->target, now_ns));
+}
+
+/* --- the loops --- */
+
+/* Whether a signal came within that time. */
+static bool await_signal(const struct push_run *run, int64_t ms)
+{
+	struct pollfd poller = {.fd = run->signal_fd, .events = POLLIN};
+	struct signalfd_siginfo ignored;
+
+	return poll(&poller, 1, ms > 0 ? (int)ms : 0) > 0 &&
+	       read(run->signal_fd, &ignored, sizeof(ignored)) == (ssize_t)sizeof(ignored);
+}
+
+static void follow_all(struct push_run *run)
+{
+	int64_t interval_ms = run->request->interval_ns / 1000000, next_ms = time_ms(CLOCK_MONOTONIC) + interval_ms;
+	bool ends = false;
+
+	run->is_first = true;
+	run->began_ns = time_ns(CLOCK_MONOTONIC);
+	while (!ends) {
+		int64_t now_ms, look_ms = time_ms(CLOCK_MONOTONIC) + LOOK_MS;
+
+		look(run);
+		now_ms = time_ms(CLOCK_MONOTONIC);
+		if (now_ms >= next_ms) {
+			emit_all(run);
+			next_ms += (now_ms - next_ms) / interval_ms * interval_ms + interval_ms;
+		}
+		ends = await_signal(run, (look_ms < next_ms ? look_ms : next_ms) - now_ms);
+	}
+	look(run);
+	emit_all(run);
+}
+
+static int push_file(struct push_run *run, const char *path)
+{
+	struct trace *trace = trace_open_with_message(path);
+	int status, error;
+
+	if (!trace)
+		return CLI_FAILED;
+	error = push_whole(trace, &run->target, run->request->interval_ns, &run->stop);
+	if (error)
+		output_message("evprof push: %s", strerror(-error));
+	status = trace_print_verdict(trace);
+	trace_close(trace);
+	return error ? CLI_FAILED : status;
+}
+
+static int push_files(struct push_run *run)
+{
+	int status = CLI_FINE;
+
+	for (char **path = run->request->traces; *path && !await_signal(run, 0); path++)
+		status = cli_status_worst(status, push_file(run, *path));
+	return status;
+}
+
+/* --- begin and end --- */
+
+static int block_signals(void)
+{
+	sigset_t ending;
+
+	sigemptyset(&ending);
+	sigaddset(&ending, SIGTERM);
+	sigaddset(&ending, SIGINT);
+	signal(SIGPIPE, SIG_IGN);
+	pthread_sigmask(SIG_BLOCK, &ending, NULL);
+	return signalfd(-1, &ending, SFD_CLOEXEC);
+}
+
+static void wait_for_sender(struct push_run *run)
+{
+	sender_finish(&run->sender, time_ms(CLOCK_MONOTONIC) + run->request->patience_ms);
+	while (!sender_is_done(&run->sender) && !await_signal(run, END_MS))
+		;
+}
+
+/* What happened to all requests. Returns the exit status. */
+static int print_counts(const struct sender_counts *counts)
+{
+	uint64_t lost = counts->rejected + counts->dropped + counts->rejected_profiles;
+
+	printf("%" PRIu64 " requests sent (%" PRIu64 " bytes), %" PRIu64 " tries again, %" PRIu64 " rejected, %" PRIu64
+	       " profiles rejected, %" PRIu64 " dropped, %" PRIu64 " left in the spool\n",
+	       counts->sent, counts->sent_bytes, counts->tried_again, counts->rejected, counts->rejected_profiles,
+	       counts->dropped, counts->left);
+	return fflush(stdout) ? CLI_FAILED : lost || counts->left ? CLI_DAMAGED : CLI_FINE;
+}
+
+static int run_push(struct push_run *run)
+{
+	int status = CLI_FINE;
+	struct sender_counts counts;
+
+	push_target_init(&run->target, &run->sender, run->settings.gzip);
+	if (run->request->traces[0])
+		status = push_files(run);
+	else
+		follow_all(run);
+	wait_for_sender(run);
+	counts = sender_stop(&run->sender);
+	for (size_t i = 0; i < run->source_count; i++)
+		push_source_free(run->sources[i]);
+	free(run->sources);
+	watch_folder_done(&run->folder);
+	push_target_done(&run->target);
+	if (run->target.failed)
+		status = CLI_FAILED;
+	return cli_status_worst(status, print_counts(&counts));
+}
+
+int push(const struct push_request *request)
+{
+	struct push_run run = {.request = request, .folder = {.path = request->folder}};
+	char why[512];
+	int status = CLI_FAILED;
+
+	run.signal_fd = block_signals();
+	if (run.signal_fd >= 0 && push_settings_read(&run.settings, request->endpoint, why, sizeof(why)) &&
+	    sender_start(&run.sender, &run.settings, request->spool, request->spool_bytes, why, sizeof(why)))
+		status = run_push(&run);
+	else
+		output_message("evprof push: %s", run.signal_fd < 0 ? strerror(errno) : why);
+	push_settings_done(&run.settings);
+	if (run.signal_fd >= 0)
+		close(run.signal_fd);
+	return status;
+}

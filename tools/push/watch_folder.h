@@ -1,0 +1,20 @@
+/*
+ * watch_folder.h - the traces that appear in a folder: those of programs that end between two looks at the collector
+ * are seen there only. For push.c.
+ */
+#ifndef EVPROF_TOOLS_PUSH_WATCH_FOLDER_H
+#define EVPROF_TOOLS_PUSH_WATCH_FOLDER_H
+
+#include "util/u64_map.h"
+
+struct watch_folder {
+	const char *path;
+	struct u64_map known; /* by name and inode */
+};
+
+/* Called with the path of each file NAME.evp that was not there at an earlier look. */
+typedef void watch_folder_found(void *owner, const char *path);
+void watch_folder_look(struct watch_folder *folder, watch_folder_found *found, void *owner);
+void watch_folder_done(struct watch_folder *folder);
+
+#endif
