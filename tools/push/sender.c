@@ -159,9 +159,10 @@ static bool send_first(struct sender *sender, int64_t *wait_ms)
 	size_t bytes;
 
 	if (!push_spool_first(&sender->spool, &body, &bytes)) {
-		if (!sender->deadline_ms)
-			pthread_cond_wait(&sender->wake, &sender->lock);
-		return !sender->deadline_ms;
+		if (sender->deadline_ms)
+			return false;
+		pthread_cond_wait(&sender->wake, &sender->lock);
+		return true; /* there may be one, whatever else has changed meanwhile */
 	}
 	outcome = send_body(sender, body, bytes, &answer);
 	free(body);
