@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "evprof/json_memory.h"
+#include "evprof/settings.h"
 
 static const char *get_string(const json_t *object, const char *name, size_t max_bytes)
 {
@@ -185,16 +186,19 @@ static bool get_type(const json_t *object, enum control_type *type)
 
 static const char *parse_switch(const json_t *object, struct control_message *message)
 {
-	static const char *const actions[] = {"stop", "start", "mark", "look"}; /* enum control_action */
+	static const char *const actions[] = {"stop", "start", "mark", "events", "look"}; /* enum control_action */
 	int action = get_name(object, "action", actions, sizeof(actions) / sizeof(actions[0]));
+	unsigned events;
 
 	if (action < 0)
 		return "action";
 	message->action = (enum control_action)action;
-	message->mark = "";
-	if (action == CONTROL_MARK)
-		message->mark = get_string(object, "name", RING_REQUEST_NAME_BYTES);
-	return message->mark ? NULL : "name";
+	message->name = "";
+	if (action == CONTROL_MARK || action == CONTROL_EVENTS)
+		message->name = get_string(object, "name", RING_REQUEST_NAME_BYTES);
+	if (action == CONTROL_EVENTS && message->name && setting_events(message->name, &events))
+		return "name";
+	return message->name ? NULL : "name";
 }
 
 static const char *parse_snapshot(const json_t *object, struct control_message *message)

@@ -31,7 +31,7 @@ static inline bool control_is_request(enum control_type type)
 }
 
 /* Of CONTROL_SWITCH. The first three as in enum ring_request. LOOK: only what became of the last one. */
-enum control_action { CONTROL_STOP, CONTROL_START, CONTROL_MARK, CONTROL_LOOK };
+enum control_action { CONTROL_STOP, CONTROL_START, CONTROL_MARK, CONTROL_EVENTS, CONTROL_LOOK };
 
 /*
  * A parsed message, which owns its strings. HOLD has only type, session, output and wait_ms; ABSENT type, session and
@@ -62,7 +62,7 @@ struct control_message {
 	const char *reason;	    /* shorter than CONTROL_REASON_MAX_BYTES */
 	const char *target;	    /* of a request; shorter than CONTROL_TARGET_MAX_BYTES */
 	enum control_action action; /* of a CONTROL_SWITCH */
-	const char *mark;	    /* likewise: the name; shorter than RING_REQUEST_NAME_BYTES; "" for other actions */
+	const char *name;	    /* likewise: of the mark, or the list of events; "" for other actions */
 	uint32_t hold_ms;      /* of a CONTROL_SNAPSHOT: nothing leaves the trace for so long; 0: gives up a hold */
 	uint64_t hold;	       /* likewise: the number of that hold */
 	const char *formats;   /* shorter than CONTROL_FORMATS_MAX_BYTES; "": none */

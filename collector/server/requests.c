@@ -24,7 +24,7 @@ void requests_add(struct requests *requests, const struct control_message *messa
 	request->action = message->action;
 	request->hold_ms = message->hold_ms;
 	request->hold = message->hold;
-	snprintf(request->mark, sizeof(request->mark), "%s", message->mark ? message->mark : "");
+	snprintf(request->name, sizeof(request->name), "%s", message->name ? message->name : "");
 	while (*link)
 		link = &(*link)->next;
 	*link = request;

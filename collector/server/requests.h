@@ -16,7 +16,7 @@ struct request {
 	struct peer_rights rights;
 	char target[CONTROL_TARGET_MAX_BYTES];
 	enum control_action action; /* of a CONTROL_SWITCH */
-	char mark[RING_REQUEST_NAME_BYTES];
+	char name[RING_REQUEST_NAME_BYTES];
 	uint32_t hold_ms; /* of a CONTROL_SNAPSHOT; 0: of a hold that is given up */
 	uint64_t hold;	  /* number of that hold */
 };

@@ -34,8 +34,10 @@ static void write_all(struct session *session, uint64_t now_ns)
 	struct drain_result ignored = {0};
 
 	for (struct process *process = session->processes; process; process = process->next)
-		if (!process->complete)
+		if (!process->complete) {
 			drain_process(process, DRAIN_FLUSH, UINT64_MAX, now_ns, &ignored);
+			process_write_events(process);
+		}
 	trace_output_write_clocks(&session->trace, now_ns);
 }
 

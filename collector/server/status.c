@@ -139,11 +139,16 @@ static json_t *trace_path(const struct process *process)
 
 static json_t *describe_process(const struct process *process, uint64_t now_ns)
 {
-	return json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "pid", (int)process_shown_pid(process),
+	uint32_t events = atomic_load(&process->header->events); /* the trace may not have it yet */
+	char records[80];
+
+	setting_events_text(events ? events : process->events, records, sizeof(records));
+	return json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "pid", (int)process_shown_pid(process),
 			 "program", process->program ? process->program : "", "recording", recording_of(process),
-			 "events_per_s", json_u64(rate_of(process, now_ns)), "events", json_u64(process->totals.events),
-			 "lost", json_u64(lost_events(process)), "bytes", json_u64(process->totals.trace_bytes), "keep",
-			 keep_of(&process->trace->kept.limits), "trace", trace_path(process));
+			 "records", records, "events_per_s", json_u64(rate_of(process, now_ns)), "events",
+			 json_u64(process->totals.events), "lost", json_u64(lost_events(process)), "bytes",
+			 json_u64(process->totals.trace_bytes), "keep", keep_of(&process->trace->kept.limits), "trace",
+			 trace_path(process));
 }
 
 /* The newest session, and in it the newest process, comes first. */

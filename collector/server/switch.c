@@ -7,13 +7,13 @@
 #include "session/session.h"
 
 _Static_assert((int)CONTROL_STOP == RING_REQUEST_STOP && (int)CONTROL_START == RING_REQUEST_START &&
-		   (int)CONTROL_MARK == RING_REQUEST_MARK,
+		   (int)CONTROL_MARK == RING_REQUEST_MARK && (int)CONTROL_EVENTS == RING_REQUEST_EVENTS,
 	       "actions are requests of the ring");
 
 static json_t *ask(struct process *process, const struct request *request)
 {
 	if (request->action != CONTROL_LOOK)
-		process_request(process, (enum ring_request)request->action, request->mark);
+		process_request(process, (enum ring_request)request->action, request->name);
 	return json_pack("{s:i, s:s, s:b, s:b, s:b}", "pid", (int)process_shown_pid(process), "program",
 			 process->program ? process->program : "", "follows",
 			 atomic_load(&process->header->follows) != 0, "followed", process_has_followed(process),

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "evprof/proc.h"
+#include "evprof/settings.h"
 #include "base/users.h"
 #include "trace/trace_output.h"
 
@@ -196,6 +197,20 @@ void process_renew_rate(struct process *process, uint64_t now_ns)
 	    (uint64_t)((double)(totals->events - totals->rate_events) * 1e9 / (double)passed_ns + 0.5);
 	totals->rate_ns = now_ns;
 	totals->rate_events = totals->events;
+}
+
+void process_write_events(struct process *process)
+{
+	/* Acquire: the process wrote the ticks first. */
+	uint32_t events = atomic_load_explicit(&process->header->events, memory_order_acquire);
+
+	if (!events || events == process->events || events >> SETTING_EVENTS)
+		return;
+	process->events = events;
+	resident_begin(&process->resident, events);
+	trace_output_json(process->trace, process->number, TRACE_NOBODY,
+			  meta_events(process->number, events, atomic_load(&process->header->events_ticks)),
+			  KEPT_STATE);
 }
 
 void process_write_resident(struct process *process)
@@ -433,6 +448,7 @@ void process_request(struct process *process, enum ring_request what, const char
 		header->request_name[i] = *name;
 		name += *name != 0;
 	}
+	process_write_events(process); /* of the request before */
 	process->request = (process->request / 4 + 1) * 4 + what;
 	atomic_store_explicit(&header->request, process->request, memory_order_release);
 	if (!process->dead && atomic_load(&header->follows))

@@ -90,6 +90,7 @@ struct process {
 	uint32_t flushed;      /* ring_header.flushed */
 	uint32_t request;      /* ring_header.request */
 	uint32_t snapshot;     /* ring_header.snapshot, as last followed */
+	uint32_t events;       /* what it records (enum setting_event), as the trace has it */
 	uint64_t rss_due_ns;   /* when its resident memory is looked at again ... */
 	uint32_t rss_above;    /* ... bits of the triggers whose bound it was above */
 	bool drained;	       /* it has ended, and its rings are empty */
@@ -157,6 +158,9 @@ static inline pid_t process_shown_pid(const struct process *process)
 #define PROCESS_RATE_NS UINT64_C(1000000000)
 void process_renew_rate(struct process *process, uint64_t now_ns);
 
+/* Writes to the trace what it records since a request changed that, unless the trace has it. */
+void process_write_events(struct process *process);
+
 /* Writes to the trace what was read of its resident size. */
 void process_write_resident(struct process *process);
 
@@ -174,9 +178,9 @@ void process_refuse(int memfd, const char *text);
 void process_answer(struct process *process, enum ring_collector_state state, const char *text);
 
 /*
- * Asks the process to stop or start the recording, or to set a mark of this name (shorter than
- * RING_REQUEST_NAME_BYTES), in place of what it was asked before. It is announced by SIGURG, if the process has a
- * handler for it and the collector may send it.
+ * Asks the process to stop or start the recording, to set a mark of this name (shorter than RING_REQUEST_NAME_BYTES),
+ * or to record the events of this list, in place of what it was asked before. It is announced by SIGURG, if the process
+ * has a handler for it and the collector may send it.
  */
 void process_request(struct process *process, enum ring_request what, const char *name);
 /* Whether it has followed the last request. */

@@ -11,23 +11,18 @@
 #include "base/clock.h"
 #include "evprof/proc.h"
 #include "evprof/ring.h"
+#include "evprof/settings.h"
 
 #define FIRST_PAUSE_NS UINT64_C(250000000)
 #define LONGEST_PAUSE_NS UINT64_C(4000000000)
 #define READS_OF_PAUSE 1200		     /* then it doubles: after five minutes at first */
 #define LONGEST_STAY_NS UINT64_C(4000000000) /* of a sample before it is written */
 
-void resident_begin(struct resident *resident, const json_t *events)
+void resident_begin(struct resident *resident, unsigned events)
 {
-	const json_t *event;
-	size_t i;
-
-	json_array_foreach(events, i, event)
-	{
-		const char *name = json_string_value(event);
-
-		resident->wanted |= name && (!strcmp(name, "mem") || !strcmp(name, "malloc"));
-	}
+	if (resident->wanted || !(events & (EVENT_MEM | EVENT_MALLOC)))
+		return;
+	resident->wanted = true;
 	resident->pause_ns = FIRST_PAUSE_NS;
 }
 

@@ -28,8 +28,8 @@ struct resident {
 	struct meta_resident_sample before;
 };
 
-/* events: of the join message. Nothing is read unless memory is recorded. */
-void resident_begin(struct resident *resident, const struct json_t *events);
+/* events: enum setting_event. Nothing is read until memory is recorded. Called again where others are recorded. */
+void resident_begin(struct resident *resident, unsigned events);
 
 /* Reads if a read is due. True: the samples are to be written. ends: the process says that it ends. */
 bool resident_look(struct resident *resident, pid_t pid, const struct ring_layout *layout, bool ends, uint64_t now_ns);

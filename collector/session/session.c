@@ -6,6 +6,7 @@
 #include "session/session.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "evprof/settings.h"
 #include "symbols/resolver.h"
 
 #define LINGER_NS UINT64_C(50000000)
@@ -223,6 +225,16 @@ static const struct process *parent_of(const struct session *session, const stru
 	return NULL;
 }
 
+static uint32_t events_of(const json_t *names)
+{
+	uint32_t events = 0;
+	const json_t *name;
+	size_t i;
+
+	json_array_foreach(names, i, name) events |= setting_event(json_string_value(name), json_string_length(name));
+	return events;
+}
+
 static void describe_process(struct session *session, struct process *process, const struct control_message *join,
 			     uint64_t now_ns)
 {
@@ -231,7 +243,8 @@ static void describe_process(struct session *session, struct process *process, c
 	struct control_message shown = *join;
 
 	title_begin(&process->title, join, process->pid, parent ? &parent->title : NULL, now_ns);
-	resident_begin(&process->resident, join->events);
+	process->events = events_of(join->events);
+	resident_begin(&process->resident, process->events);
 	shown.argv = process->title.argv;
 	trace_output_use_clock(&session->trace, layout->clock_kind, layout->clock_shift);
 	trace_output_write_clocks(&session->trace, now_ns);
@@ -385,6 +398,7 @@ static bool drain_share(struct process *process, struct user *user, enum drain_m
 
 	update_title(process, now_ns);
 	update_resident(process, now_ns);
+	process_write_events(process);
 	all = drain_process(process, mode, share, now_ns, result);
 
 	user_spend(user, share - process->share);

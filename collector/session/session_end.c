@@ -83,6 +83,7 @@ static void write_end(struct process *process, const char *how, uint64_t now_ns)
 	end.end_ticks = end_ticks_of(process, how);
 	drain_end(process, end.end_ticks);
 	process_write_resident(process);
+	process_write_events(process);
 	for (unsigned kind = 1; kind < WIRE_KINDS; kind++)
 		end.lost.of[kind] = atomic_load_explicit(&process->header->lost_unslotted[kind], memory_order_relaxed);
 	end.status = process->status;

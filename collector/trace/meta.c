@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "evprof/json_memory.h"
+#include "evprof/settings.h"
 
 static const char *const kind_names[WIRE_KINDS] = WIRE_KIND_NAMES;
 static const char *const start_names[] = {"exec", "fork", "rejoin"}; /* enum wire_start */
@@ -189,6 +190,23 @@ char *meta_title(uint32_t process, const char *title)
 {
 	return dump_object(
 	    json_pack("{ss sI so}", "type", "title", "process", (json_int_t)process, "title", text_or_null(title)));
+}
+
+static json_t *event_names(uint32_t events)
+{
+	static const char *const names[SETTING_EVENTS] = SETTING_EVENT_NAMES;
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < SETTING_EVENTS; i++)
+		if (events & 1u << i)
+			json_array_append_new(list, json_string(names[i]));
+	return list;
+}
+
+char *meta_events(uint32_t process, uint32_t events, uint64_t ticks)
+{
+	return dump_object(json_pack("{ss sI so so}", "type", "events", "process", (json_int_t)process, "ticks",
+				     integer(ticks), "events", event_names(events)));
 }
 
 char *meta_resident(uint32_t process, const struct meta_resident *resident)

@@ -56,6 +56,8 @@ struct meta_summary {
 
 char *meta_process(const struct control_message *join, uint32_t process, uint32_t clock_kind, uint32_t clock_shift,
 		   uint64_t start_ticks);
+/* events: enum setting_event, recorded from those ticks on. */
+char *meta_events(uint32_t process, uint32_t events, uint64_t ticks);
 char *meta_resident(uint32_t process, const struct meta_resident *resident);
 /* The kinds of events: what a reader needs to know of those that it does not know. */
 char *meta_kinds(void);

@@ -171,19 +171,25 @@ struct ring_header {
 	_Atomic uint32_t flushed;
 	/*
 	 * C: what somebody asks of T from outside: its number * 4 + enum ring_request; 0: nothing yet. request_name is
-	 * written first: of RING_REQUEST_MARK, NUL-terminated UTF-8.
+	 * written first: of RING_REQUEST_MARK, or the list of RING_REQUEST_EVENTS; NUL-terminated UTF-8.
 	 */
 	_Atomic uint32_t request;
 	char request_name[RING_REQUEST_NAME_BYTES];
 	/*
-	 * T: the last request that it has followed; that it could not follow (a mark while recording is stopped), which
-	 * it wrote first; and whether it has a handler of SIGURG, which announces one.
+	 * T: the last request that it has followed; that it could not follow (a mark while recording is stopped, events
+	 * that it cannot change to), which it wrote first; and whether it has a handler of SIGURG, which announces one.
 	 */
 	_Atomic uint32_t followed;
 	_Atomic uint32_t refused;
 	_Atomic uint32_t follows;
 	/* T: its wish for a copy of what it did last: the number of the wish * 64 + enum ring_snapshot; 0: none yet. */
 	_Atomic uint32_t snapshot;
+	/*
+	 * T, where somebody has changed it: what is recorded (enum setting_event; 0: as in the join), and since when
+	 * (shifted), which it wrote first.
+	 */
+	_Atomic uint32_t events;
+	_Atomic uint64_t events_ticks;
 };
 
 /* Why T wants a copy of what it did last. */
@@ -193,11 +199,12 @@ enum ring_snapshot {
 };
 #define RING_SNAPSHOTS 64u
 
-/* What T is asked for from outside (evprof stop, start, mark). */
+/* What T is asked for from outside (evprof stop, start, mark, start --events). */
 enum ring_request {
 	RING_REQUEST_STOP = 0,
 	RING_REQUEST_START = 1,
 	RING_REQUEST_MARK = 2,
+	RING_REQUEST_EVENTS = 3, /* what is recorded from now on; whether anything is stays as it was */
 };
 
 /* The current writer of definitions. The collector releases the turn of a sampler that is gone. */

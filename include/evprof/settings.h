@@ -93,6 +93,18 @@ static inline const char *setting_events(const char *value, unsigned *events)
 	return NULL;
 }
 
+/* The list of these events, which setting_events() reads. */
+static inline void setting_events_text(unsigned events, char *text, size_t size)
+{
+	static const char *const names[SETTING_EVENTS] = SETTING_EVENT_NAMES;
+	size_t used = 0;
+
+	text[0] = 0;
+	for (unsigned i = 0; i < SETTING_EVENTS && used < size; i++)
+		if (events & 1u << i)
+			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? "," : "", names[i]);
+}
+
 /* "<digits>[KMG]" in bytes; 0 if invalid. */
 static inline uint64_t setting_size(const char *value)
 {

@@ -44,6 +44,8 @@ void hooks_line_set_new(struct thread_state *state);
  * free-threaded builds are none of these.
  */
 void hooks_profile_remove(struct thread_state *state);
+/* Those that are set next may be for other events. */
+void hooks_profile_forget(void);
 void hooks_line_remove(struct thread_state *state);
 
 /* Records that the running function reaches a line. GIL held. */
@@ -100,6 +102,9 @@ void hooks_memory_set(void);
 /* Sets evprof's allocators again where they were taken off while recording was stopped. GIL held. */
 void hooks_memory_set_again(void);
 
+/* Whether the program has set allocators over evprof's (tracemalloc), so that evprof's cannot be removed. GIL held. */
+bool hooks_memory_is_covered(void);
+
 /*
  * Gives Python its allocators back. False: the program has set others over evprof's, which stay below them and record
  * nothing. GIL held, recording is stopped.
@@ -150,9 +155,10 @@ bool install_in_thread(void);
 
 /*
  * After the first install_in_thread() of a Python that has run without evprof: sets the hooks of its other threads,
- * records their names, and finds the modules that are imported already. GIL held.
+ * records their names, and finds the modules that are imported already. late: the library was loaded after Python had
+ * begun. GIL held.
  */
-void install_in_others(void);
+void install_in_others(bool late);
 
 /* Recording goes on after a stop: sets the hooks that took themselves off meanwhile. GIL held. */
 void install_again(void);

@@ -555,17 +555,22 @@ void hooks_memory_set(void)
 		set_domain(domain);
 }
 
+static bool is_on_top(int domain)
+{
+	struct python_allocator present;
+
+	python.PyMem_GetAllocator(domain, &present);
+	return present.malloc == own_allocator(domain).malloc;
+}
+
 /*
  * Recording is stopped: Python gets its allocators back, where evprof's are on top. Where the program has set others
  * over them (tracemalloc), these go on calling evprof's, which record nothing. GIL held.
  */
 static void take_off(void)
 {
-	struct python_allocator present;
-
 	for (int domain = 0; domain < 3; domain++) {
-		python.PyMem_GetAllocator(domain, &present);
-		if (present.malloc != own_allocator(domain).malloc)
+		if (!is_on_top(domain))
 			continue;
 		python.PyMem_SetAllocator(domain, &under[domain]);
 		is_off[domain] = true;
@@ -606,6 +611,19 @@ static bool remove_watches(void)
 		watched_objects.malloc = NULL;
 	}
 	return removed;
+}
+
+bool hooks_memory_is_covered(void)
+{
+	struct python_allocator raw, objects;
+	bool covered = false;
+
+	for (int domain = 0; domain < 3 && config.events & EVENT_MEM; domain++)
+		covered |= !is_off[domain] && !is_on_top(domain);
+	python.PyMem_GetAllocator(WIRE_DOMAIN_RAW, &raw);
+	python.PyMem_GetAllocator(WIRE_DOMAIN_OBJ, &objects);
+	return covered || (watched.malloc && raw.malloc != watch_malloc) ||
+	       (watched_objects.malloc && objects.malloc != watch_object);
 }
 
 bool hooks_memory_remove(void)

@@ -56,8 +56,11 @@ static void put_code(struct writer *writer, uint32_t head, uint32_t value)
 /* Recording is stopped: switches the events of this interpreter off. */
 static void take_off(void)
 {
-	if (process_is_stopped())
-		hooks_monitoring_enable(false);
+	if (!process_is_stopped())
+		return;
+	hooks_monitoring_enable(false);
+	if (!process_is_stopped()) /* another thread has started it meanwhile */
+		hooks_monitoring_enable(true);
 }
 
 /* Returns the callback's result: DISABLE for a function that is not recorded. */

@@ -120,6 +120,11 @@ void hooks_profile_remove(struct thread_state *state)
 		thread_self.hooked_state = NULL;
 }
 
+void hooks_profile_forget(void)
+{
+	wanted = 0;
+}
+
 /* Recording is stopped: takes the hook of this thread off. Python's own marks follow after the event. */
 static void take_off(void)
 {

@@ -170,7 +170,7 @@ void install_again(void)
 	place_in_others();
 }
 
-void install_in_others(void)
+void install_in_others(bool late)
 {
 	struct object *modules, *module, *name;
 	struct definitions_guard guard;
@@ -178,7 +178,7 @@ void install_in_others(void)
 	if (!process || atomic_load(&process->status) == PROCESS_OFF)
 		return;
 	place_in_others();
-	if (calls_possible)
+	if (calls_possible && late)
 		hooks_memory_watch_threads();
 	definitions_enter(&guard);
 	modules = python.PySys_GetObject("modules");
@@ -211,6 +211,7 @@ static void remove_from_threads(void)
 			python_unmark_traced(state);
 		}
 	}
+	hooks_profile_forget();
 }
 
 bool install_remove(void)

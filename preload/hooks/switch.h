@@ -12,10 +12,19 @@
 #ifndef PRELOAD_SWITCH_H
 #define PRELOAD_SWITCH_H
 
+#include <stdbool.h>
+
 /* Nothing if recording is stopped already, or the image records nothing. Any thread, with or without the GIL. */
 void switch_stop(void);
 
 /* Likewise, if recording is not stopped. Without the GIL, the hooks are set a moment later by Python's main thread. */
 void switch_start(void);
+
+/*
+ * Records other events from now on: a list as in EVPROF_EVENTS. Threads write a pause and their stacks, as after a stop
+ * and a start; a stopped recording stays stopped. False: the list is wrong, or the image cannot change to it, and all
+ * is as before. GIL held, in the main interpreter.
+ */
+bool switch_events(const char *list);
 
 #endif

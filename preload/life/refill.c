@@ -194,6 +194,7 @@ static void put_pause(struct writer *writer)
 	thread_self.stopped = false;
 	put_pause_at(writer, atomic_load(&process->started_ticks), 0);
 	writer->cpu_due = (uint32_t)writer->head;
+	writer->pause = config.events & EVENT_CPU ? CLOCK_WAIT_TICKS : CLOCK_QUIET_TICKS; /* events may have changed */
 }
 
 static bool stack_is_due(const struct writer *writer)

@@ -160,13 +160,23 @@ void python_forget_interpreters(void)
 			atomic_store(&interpreters[i], 0);
 }
 
+static bool is_main(const void *interpreter)
+{
+	return !interpreter || !python.PyInterpreterState_Main || interpreter == python.PyInterpreterState_Main();
+}
+
+bool python_is_main(void)
+{
+	return is_main(python.current_interpreter ? python.current_interpreter() : NULL);
+}
+
 bool python_enter_interpreter(void)
 {
 	void *interpreter = python.current_interpreter ? python.current_interpreter() : NULL;
 	uint64_t id, known;
 	bool ready;
 
-	if (!interpreter || !python.PyInterpreterState_Main || interpreter == python.PyInterpreterState_Main())
+	if (is_main(interpreter))
 		return true;
 	if (!python.PyInterpreterState_GetID)
 		return false;

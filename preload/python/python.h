@@ -229,6 +229,8 @@ int python_verify(void (*dies)(const struct object *code), const char *else_what
  * a line. GIL held.
  */
 bool python_enter_interpreter(void);
+/* Whether the current interpreter is the first one. GIL held. */
+bool python_is_main(void);
 
 /* Python starts once more, and ids of interpreters with it. GIL held. */
 void python_forget_interpreters(void);

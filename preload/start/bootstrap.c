@@ -59,7 +59,7 @@ void bootstrap_begin(void)
 		return;
 	late = false;
 	set_hooks();
-	install_in_others();
+	install_in_others(true);
 	sampling_begin();
 	memory_stack_begin();
 }

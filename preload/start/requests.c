@@ -42,6 +42,12 @@ static bool has_request(void)
 }
 
 /* The collector may change the name meanwhile. */
+static void read_name(char name[RING_REQUEST_NAME_BYTES])
+{
+	memcpy(name, process->header->request_name, RING_REQUEST_NAME_BYTES);
+	name[RING_REQUEST_NAME_BYTES - 1] = 0;
+}
+
 static void set_mark(uint32_t request)
 {
 	char name[RING_REQUEST_NAME_BYTES];
@@ -50,9 +56,17 @@ static void set_mark(uint32_t request)
 		atomic_store(&process->header->refused, request);
 		return;
 	}
-	memcpy(name, process->header->request_name, sizeof(name));
-	name[sizeof(name) - 1] = 0;
+	read_name(name);
 	evprof_mark(name);
+}
+
+static void change_events(uint32_t request)
+{
+	char list[RING_REQUEST_NAME_BYTES];
+
+	read_name(list);
+	if (!switch_events(list))
+		atomic_store(&process->header->refused, request);
 }
 
 static void follow_collector(void)
@@ -60,7 +74,8 @@ static void follow_collector(void)
 	uint32_t request = atomic_load_explicit(&process->header->request, memory_order_acquire);
 
 	/* Setting hooks raises audit events, which come back here. */
-	if (!has_request() || atomic_exchange(&process->following, 1))
+	if (!has_request() || (request % 4 == RING_REQUEST_EVENTS && !python_is_main()) ||
+	    atomic_exchange(&process->following, 1))
 		return;
 	switch (request % 4) {
 	case RING_REQUEST_STOP:
@@ -71,6 +86,9 @@ static void follow_collector(void)
 		break;
 	case RING_REQUEST_MARK:
 		set_mark(request);
+		break;
+	case RING_REQUEST_EVENTS:
+		change_events(request);
 		break;
 	}
 	atomic_store(&process->header->followed, request);

@@ -197,18 +197,31 @@ static struct served begin_served(const struct python *python, enum job_how how,
 	return served;
 }
 
-/* Sets the phase, and waits until the program has called its leaf. */
+static bool has_entered(const struct served *served, unsigned char phase)
+{
+	return served->phase[1] == 2 + phase && served->phase[2] == 2 + phase;
+}
+
+/* Sets the phase, and waits until both threads of the program have called its leaf. */
 static void enter(const struct served *served, unsigned char phase)
 {
 	served->phase[0] = phase;
-	for (unsigned i = 0; i < 10000 && served->phase[1] != 2 + phase; i++)
+	for (unsigned i = 0; i < 60000 && !has_entered(served, phase); i++)
 		usleep(1000);
-	cr_assert(served->phase[1] == 2 + phase, "%s", file_read(served->program->log, NULL));
+	cr_assert(has_entered(served, phase), "%s", file_read(served->program->log, NULL));
 }
 
 static struct outcome *ask(const char *verb, const char *one, const char *other)
 {
 	return run(.how = JOB_BARE, .args = {"%B/evprof", verb, one, other}, .lingers = true);
+}
+
+static void expect_ordered(const char *events, const char *pid, const char *said)
+{
+	struct outcome *outcome =
+	    run(.how = JOB_BARE, .args = {"%B/evprof", "start", "--events", events, pid}, .lingers = true);
+
+	expect(outcome, outcome->status == 0 && strstr(outcome->err, said), "evprof start --events: %s", said);
 }
 
 static void expect_asked(const char *verb, const char *one, const char *other, const char *said)
@@ -273,6 +286,84 @@ SCENARIO(switch, from_outside_later, SUPPORTED)
 	expect_switched(python, "EVPROF_START=0");
 }
 
+/* served.py: a block of this and the number of its phase goes with each call. */
+#define BLOCK_BYTES (100000 + 33)
+
+static void expect_blocks(const char *trace, unsigned phase, long long expected)
+{
+	size_t count;
+	const struct event *events = trace_dump(trace, &count);
+	long long blocks = 0;
+
+	for (size_t i = 0; i < count; i++)
+		blocks += events[i].size == BLOCK_BYTES + phase && strcmp(events[i].kind, "free") != 0;
+	cr_expect_eq(blocks, expected, "%lld blocks of phase %u in %s, not %lld", blocks, phase, trace, expected);
+}
+
+static void expect_leaf(const char *trace, const char *leaf, long long calls)
+{
+	json_t *report = trace_report(trace, NULL);
+
+	cr_expect_eq(report_calls(report, "/served.py", leaf), calls, "%ld calls of %s in %s, not %lld",
+		     report_calls(report, "/served.py", leaf), leaf, trace, calls);
+	json_decref(report);
+}
+
+static void expect_changes(const char *trace, const char *expected)
+{
+	json_t *info = trace_info(trace), *changes = json_array(), *change;
+	size_t i;
+	char *found;
+
+	json_array_foreach(json_object_get(json_array_get(json_object_get(info, "processes"), 0), "events_changes"), i,
+			   change) json_array_append(changes, json_object_get(change, "events"));
+	found = json_dumps(changes, JSON_COMPACT);
+	cr_expect_str_eq(found, expected);
+	free(found);
+	json_decref(changes);
+	json_decref(info);
+}
+
+/* Allocations, then calls, then both: each phase has what was recorded in it, and calls have their stack at once. */
+SCENARIO(switch, other_events, SUPPORTED)
+{
+	struct served served = begin_served(python, JOB_PRELOAD, "EVPROF_EVENTS=mem");
+	char *pid = text("%d", (int)served.program->pid), *said = text("evprof: recording %s served", pid);
+	json_t *counts, *report;
+
+	enter(&served, 1);
+	enter(&served, 0);
+	expect_ordered("call", pid, said);
+	enter(&served, 2);
+	enter(&served, 0);
+	expect_ordered("call,c_call,mem,exception", pid, said);
+	counts = end_served(&served);
+	expect_leaf(served.trace, "leaf_1", 0);
+	expect_leaf(served.trace, "leaf_2", json_integer_value(json_array_get(counts, 2)));
+	expect_blocks(served.trace, 1, json_integer_value(json_array_get(counts, 1)));
+	expect_blocks(served.trace, 2, 0);
+	expect_changes(served.trace, "[[\"call\"],[\"call\",\"c_call\",\"exception\",\"mem\"]]");
+	report = trace_report(served.trace, NULL);
+	cr_expect_eq(report_calls(report, "/served.py", "serve"), 0, "serve was called before");
+	cr_expect(report_seconds(report, "/served.py", "serve") > 0, "and it runs");
+	json_decref(report);
+	json_decref(counts);
+}
+
+/* What is read from outside does not change. */
+SCENARIO(switch, events_that_stay, SCENARIO_ONCE)
+{
+	struct served served = begin_served(python_any(), JOB_PRELOAD, "EVPROF_EVENTS=sample");
+	struct outcome *outcome;
+
+	(void)python;
+	enter(&served, 0);
+	outcome = tool("start", "--events", "call", text("%d", (int)served.program->pid));
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "keeps its events"), "it is sampled");
+	json_decref(end_served(&served));
+	expect_changes(served.trace, "[]");
+}
+
 SCENARIO(switch, nobody_there, SCENARIO_ONCE)
 {
 	struct outcome *outcome;
@@ -296,9 +387,9 @@ struct stretch {
 	char *trace;
 };
 
-/* Calls leaf_2, then begins to record. begins: the end of the line that says so. */
+/* Calls leaf_2, then begins to record. begins: the end of the line that says so. events: NULL: those that are. */
 static struct stretch begin_stretch(const struct python *python, enum job_how how, const char *variable,
-				    const char *target, const char *begins)
+				    const char *target, const char *begins, const char *events)
 {
 	struct stretch stretch = {.served = begin_served(python, how, variable)};
 	char *pid = text("%d", (int)stretch.served.program->pid);
@@ -307,9 +398,10 @@ static struct stretch begin_stretch(const struct python *python, enum job_how ho
 	enter(&stretch.served, 2);
 	enter(&stretch.served, 0);
 	stretch.trace = text("%s.stretch.evp", stretch.served.trace);
-	stretch.recorder = background_start(&(struct job){
-	    .how = JOB_BARE,
-	    .args = {"%B/evprof", "record", "--for", "600s", "-o", stretch.trace, target ? target : pid}});
+	stretch.recorder =
+	    background_start(&(struct job){.how = JOB_BARE,
+					   .args = {"%B/evprof", "record", "--for", "600s", "-o", stretch.trace,
+						    target ? target : pid, events ? "--events" : NULL, events}});
 	begins = text("evprof: recording %s %s", pid, begins);
 	for (unsigned i = 0; i < 60000 && !strstr(said, begins); i++) {
 		usleep(1000);
@@ -319,25 +411,22 @@ static struct stretch begin_stretch(const struct python *python, enum job_how ho
 	return stretch;
 }
 
-static void expect_leaf(const char *trace, const char *leaf, long long calls)
+/* The program calls leaf_1 in the stretch only. */
+static void leave_stretch(const struct stretch *stretch, useconds_t pause)
 {
-	json_t *report = trace_report(trace, NULL);
-
-	cr_expect_eq(report_calls(report, "/served.py", leaf), calls, "%ld calls of %s in %s, not %lld",
-		     report_calls(report, "/served.py", leaf), leaf, trace, calls);
-	json_decref(report);
-}
-
-/* The program calls leaf_1 in the stretch only. Returns its counts. */
-static json_t *end_stretch(const struct stretch *stretch, useconds_t pause)
-{
-	json_t *counts;
-
 	enter(&stretch->served, 1);
 	usleep(pause);
 	enter(&stretch->served, 0);
 	cr_expect_eq(background_stop(stretch->recorder), 0, "%s", file_read(stretch->recorder->log, NULL));
 	enter(&stretch->served, 2);
+}
+
+/* Returns the counts of the program. */
+static json_t *end_stretch(const struct stretch *stretch, useconds_t pause)
+{
+	json_t *counts;
+
+	leave_stretch(stretch, pause);
 	counts = end_served(&stretch->served);
 	expect_leaf(stretch->trace, "leaf_1", json_integer_value(json_array_get(counts, 1)));
 	expect_leaf(stretch->trace, "leaf_2", 0);
@@ -346,7 +435,7 @@ static json_t *end_stretch(const struct stretch *stretch, useconds_t pause)
 
 SCENARIO(switch, stretch_of_recorded, 6)
 {
-	struct stretch stretch = begin_stretch(python, JOB_PRELOAD, NULL, "served", "served into");
+	struct stretch stretch = begin_stretch(python, JOB_PRELOAD, NULL, "served", "served into", NULL);
 	json_t *counts = end_stretch(&stretch, 0);
 
 	expect_leaf(stretch.served.trace, "leaf_1", json_integer_value(json_array_get(counts, 1)));
@@ -356,9 +445,33 @@ SCENARIO(switch, stretch_of_recorded, 6)
 
 SCENARIO(switch, stretch_of_stopped, SUPPORTED)
 {
-	struct stretch stretch = begin_stretch(python, JOB_PRELOAD, "EVPROF_START=0", NULL, "served\n");
+	struct stretch stretch = begin_stretch(python, JOB_PRELOAD, "EVPROF_START=0", NULL, "served into", NULL);
 	json_t *counts = end_stretch(&stretch, 0);
 
+	expect_leaf(stretch.served.trace, "leaf_1", json_integer_value(json_array_get(counts, 1)));
+	expect_leaf(stretch.served.trace, "leaf_2", 0);
+	json_decref(counts);
+}
+
+/* A stopped recording has other events in the stretch only. */
+SCENARIO(switch, stretch_of_other_events, SUPPORTED)
+{
+	struct stretch stretch = begin_stretch(python, JOB_PRELOAD, "EVPROF_START=0", NULL, "served into", "call,line");
+	struct outcome *status;
+	json_t *counts, *info;
+
+	leave_stretch(&stretch, 0);
+	status = tool("status", "--json");
+	expect(status,
+	       strstr(status->out, "\"recording\": \"off\"") && strstr(status->out, "\"records\": \"call,c_call,mem\""),
+	       "it is stopped, and its events are as before");
+	counts = end_served(&stretch.served);
+	expect_leaf(stretch.trace, "leaf_1", json_integer_value(json_array_get(counts, 1)));
+	expect_leaf(stretch.trace, "leaf_2", 0);
+	expect_blocks(stretch.trace, 1, 0);
+	info = trace_info(stretch.trace);
+	cr_expect(info_events(info, "line") > json_integer_value(json_array_get(counts, 1)), "each leaf has a line");
+	json_decref(info);
 	expect_leaf(stretch.served.trace, "leaf_1", json_integer_value(json_array_get(counts, 1)));
 	expect_leaf(stretch.served.trace, "leaf_2", 0);
 	json_decref(counts);
@@ -370,21 +483,21 @@ SCENARIO(switch, stretch_of_unknown, 6)
 
 	if (built_with_asan())
 		cr_skip_test("a library with the address sanitizer cannot be loaded late");
-	stretch = begin_stretch(python, JOB_BARE, NULL, NULL, "");
+	stretch = begin_stretch(python, JOB_BARE, NULL, NULL, "", NULL);
 	json_decref(end_stretch(&stretch, 0));
 }
 
 /* What leaves the trace meanwhile is in the stretch all the same. */
 SCENARIO_SOME(switch, stretch_of_kept, 6)
 {
-	struct stretch stretch = begin_stretch(python, JOB_PRELOAD, "EVPROF_KEEP=1s", NULL, "served into");
+	struct stretch stretch = begin_stretch(python, JOB_PRELOAD, "EVPROF_KEEP=1s", NULL, "served into", NULL);
 
 	json_decref(end_stretch(&stretch, 2500000));
 }
 
 SCENARIO(switch, stretch_of_ended, 6)
 {
-	struct stretch stretch = begin_stretch(python, JOB_PRELOAD, NULL, NULL, "served into");
+	struct stretch stretch = begin_stretch(python, JOB_PRELOAD, NULL, NULL, "served into", NULL);
 	json_t *counts;
 
 	enter(&stretch.served, 1);

@@ -177,12 +177,18 @@ Test(collector_answer, a_request_is_parsed)
 			   sizeof(reason)),
 		     0);
 	cr_expect(message.type == CONTROL_SWITCH && message.action == CONTROL_MARK);
-	cr_expect_str_eq(message.mark, "here");
+	cr_expect_str_eq(message.name, "here");
 	control_message_done(&message);
 	cr_assert_eq(parse("{\"evprof\":1,\"type\":\"switch\",\"action\":\"stop\"}", &message, reason, sizeof(reason)),
 		     0);
 	cr_expect(message.action == CONTROL_STOP);
-	cr_expect_str_eq(message.mark, "");
+	cr_expect_str_eq(message.name, "");
+	control_message_done(&message);
+	cr_assert_eq(parse("{\"evprof\":1,\"type\":\"switch\",\"action\":\"events\",\"name\":\"call,line\"}", &message,
+			   reason, sizeof(reason)),
+		     0);
+	cr_expect(message.action == CONTROL_EVENTS);
+	cr_expect_str_eq(message.name, "call,line");
 	control_message_done(&message);
 }
 
@@ -197,6 +203,8 @@ Test(collector_answer, what_is_no_request_has_a_reason)
 	    {"{\"evprof\":1,\"type\":\"switch\"}", "\"action\"", -EINVAL, CONTROL_SWITCH},
 	    {"{\"evprof\":1,\"type\":\"switch\",\"action\":\"kill\"}", "\"action\"", -EINVAL, CONTROL_SWITCH},
 	    {"{\"evprof\":1,\"type\":\"switch\",\"action\":\"mark\"}", "\"name\"", -EINVAL, CONTROL_SWITCH},
+	    {"{\"evprof\":1,\"type\":\"switch\",\"action\":\"events\",\"name\":\"cal\"}", "\"name\"", -EINVAL,
+	     CONTROL_SWITCH},
 	    {"{\"evprof\":1,\"type\":\"no such request\"}", "does not know the request", -EINVAL, CONTROL_UNKNOWN},
 	    {"{\"evprof\":1,\"type\":12}", "\"type\"", -EINVAL, CONTROL_JOIN},
 	    {"{\"evprof\":1}", "\"type\"", -EINVAL, CONTROL_JOIN},

@@ -41,6 +41,7 @@ static const struct {
     {"annotate", "format", "text json"},
     {"export", "weight", "time bytes allocations live peak temporary"},
     {"record", "events", "call c_call exception mem line cpu"},
+    {"start", "events", "call c_call exception mem line cpu"},
     {"attach", "events", "call c_call exception mem line cpu"},
     {"run", "events", "call c_call exception mem line cpu malloc"},
     {"run", "on-full", "wait drop"},

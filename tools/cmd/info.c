@@ -111,6 +111,24 @@ static json_t *json_signal_name(const struct trace_process *process)
 	return name ? json_string(name) : json_null();
 }
 
+/* From when on other events were recorded than at first. */
+static json_t *json_changes(const struct trace *trace, const struct trace_process *process)
+{
+	json_t *changes = json_array();
+	const json_t *change;
+	size_t i;
+
+	json_array_foreach(process->changes, i, change)
+	{
+		uint64_t ticks = (uint64_t)json_integer_value(json_object_get(change, "ticks"));
+
+		json_array_append_new(changes, json_pack("{s:I, s:O}", "ns",
+							 (json_int_t)(trace_ns(process, ticks) - trace->start_ns),
+							 "events", json_object_get(change, "events")));
+	}
+	return changes;
+}
+
 static json_t *json_process(struct trace *trace, const struct trace_process *process, bool quick)
 {
 	static const char *const members[] = {
@@ -125,6 +143,8 @@ static json_t *json_process(struct trace *trace, const struct trace_process *pro
 		copy_member(object, process->meta, members[i]);
 	for (size_t i = 0; i < sizeof(end_members) / sizeof(end_members[0]); i++)
 		copy_member(object, process->end, end_members[i]);
+	copy_member(object, process->meta, "events");
+	json_object_set_new(object, "events_changes", json_changes(trace, process));
 	json_object_set_new(object, "signal_name", json_signal_name(process));
 	if (counts_native_stacks(process, quick)) {
 		struct native_stack_counts counts = {0};
@@ -255,6 +275,39 @@ static void print_without_native_stack(struct output *output, struct trace *trac
 			      counts.allocations);
 }
 
+static void print_events(struct output *output, const json_t *object)
+{
+	const json_t *event;
+	size_t i;
+
+	json_array_foreach(json_object_get(object, "events"), i, event)
+	{
+		const char *name = json_string_value(event);
+
+		output_string(output, i ? ", " : "");
+		print_text(output, name ? name : "?");
+	}
+	output_char(output, '\n');
+}
+
+static void print_changes(struct output *output, const struct trace *trace, const struct trace_process *process)
+{
+	const json_t *change;
+	size_t i;
+
+	if (!process->changes)
+		return;
+	output_string(output, "  recorded: ");
+	print_events(output, process->meta);
+	json_array_foreach(process->changes, i, change)
+	{
+		uint64_t ticks = (uint64_t)json_integer_value(json_object_get(change, "ticks"));
+
+		output_format(output, "  from %.6f s on: ", (double)(trace_ns(process, ticks) - trace->start_ns) / 1e9);
+		print_events(output, change);
+	}
+}
+
 static void print_process(struct output *output, struct trace *trace, const struct trace_process *process, bool quick)
 {
 	const json_t *arguments = json_object_get(process->meta, "argv");
@@ -298,6 +351,7 @@ static void print_process(struct output *output, struct trace *trace, const stru
 		print_text(output, trace_process_text(process, "title"));
 		output_char(output, '\n');
 	}
+	print_changes(output, trace, process);
 	for (i = 0; i < process->thread_count; i++)
 		print_thread(output, trace, trace->threads[process->threads[i]]);
 	if (trace_sum(process->lost)) {

@@ -2,8 +2,7 @@
  * record.c - evprof record: a stretch of a running process as a trace, whatever evprof does with the process.
  *
  * A process that no collector has is attached, and detached. One that is recorded goes on, and the stretch is copied.
- * One whose recording is stopped is started, stopped again, and copied. Attaching, starting and stopping are the verbs
- * of these names.
+ * One whose recording is stopped is started, stopped again, and copied.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 
 #include "cmd/snapshot.h"
+#include "cmd/switch.h"
 #include "cmd/verbs.h"
 #include "control/collectors.h"
 #include "cut/cut.h"
@@ -40,7 +40,7 @@ static const char help_text[] =
     "\n"
     "  -o, --output FILE    the trace to write (default: evprof-PID.evp)\n"
     "      --for TIME       how long: 10s (the default), 500ms\n"
-    "      --events LIST    what is recorded of a process that evprof does not know, as in EVPROF_EVENTS\n"
+    "      --events LIST    what is recorded meanwhile, as in EVPROF_EVENTS, without sample and malloc\n"
     "      --socket SOCKET  the collector that has it (default: EVPROF_SOCKET, or else all of the user's)\n"
     "\n"
     "Exit status: 0; 1 if the trace is incomplete; 2 if there is none.\n";
@@ -60,10 +60,10 @@ struct record {
 	const char *output, *duration, *events, *socket, *target;
 	int64_t for_ns;
 	enum known known;
-	char pid[24], program[256];
+	char pid[24], program[256], records[128]; /* records: what it records now */
 	char file[PATH_MAX];
 	struct snapshot snapshot; /* of the process, by its PID */
-	json_t *begin;		  /* its trace at the beginning of the stretch */
+	json_t *held;		  /* its trace, as snapshot_hold() describes it */
 	int process;		  /* a pidfd; -1: none */
 };
 
@@ -110,14 +110,10 @@ static int attach(const struct record *record)
 	return call(cmd_attach, &arguments);
 }
 
-static int switch_recording(const struct record *record, const char *name, int (*verb)(int, char **))
+static int order(const struct record *record, const char *action, const char *name)
 {
-	struct arguments arguments = {0};
-
-	add(&arguments, name);
-	add_option(&arguments, "--socket", record->socket);
-	add(&arguments, record->pid);
-	return call(verb, &arguments);
+	return switch_processes(&(const struct switch_order){
+	    .verb = "record", .action = action, .name = name, .socket = record->socket, .target = record->pid});
 }
 
 /* --- the process --- */
@@ -131,11 +127,13 @@ static void read_process(struct record *record, const json_t *process)
 {
 	const char *how = json_string_value(json_object_get(process, "recording"));
 	const char *program = json_string_value(json_object_get(process, "program"));
+	const char *records = json_string_value(json_object_get(process, "records"));
 
 	record->known = how && strcmp(how, "off") == 0 ? STOPPED : RECORDED;
 	snprintf(record->pid, sizeof(record->pid), "%" PRId64,
 		 (int64_t)json_integer_value(json_object_get(process, "pid")));
 	snprintf(record->program, sizeof(record->program), "%s", program ? program : "");
+	snprintf(record->records, sizeof(record->records), "%s", records ? records : "");
 }
 
 /* Asks the collectors what they do with the target. Returns the number of processes that they have of it. */
@@ -213,7 +211,7 @@ static void wait_for_end(const struct record *record)
 static struct trace *open_ended(struct record *record)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_MS * MS_NS};
-	const char *path = json_string_value(json_object_get(record->begin, "path"));
+	const char *path = json_string_value(json_object_get(record->held, "path"));
 	int64_t end_ns = time_ns(CLOCK_MONOTONIC) + INT64_C(1) * ENDS_MS * MS_NS;
 	struct trace *trace = NULL;
 
@@ -259,32 +257,59 @@ static void open_process(struct record *record)
 	record->process = (int)syscall(SYS_pidfd_open, (pid_t)strtol(record->pid, NULL, 10), 0);
 }
 
-/* A stopped recording is stopped again, whatever became of the stretch. */
-static int record_known(struct record *record)
+/* The collector's time after it has written all that it has, and holds it. 0 after a line on stderr. */
+static int64_t edge_ns(struct record *record)
 {
-	bool stopped = record->known == STOPPED;
+	json_decref(record->held);
+	record->held = snapshot_hold(&record->snapshot, record->for_ns / MS_NS + HOLD_EXTRA_MS);
+	return json_integer_value(json_object_get(record->held, "until_ns"));
+}
+
+static int begin(struct record *record)
+{
 	int status = CLI_FINE;
 
+	record->snapshot.from_ns = edge_ns(record);
+	if (!record->held)
+		return CLI_FAILED;
+	if (record->known == STOPPED)
+		status = order(record, "start", NULL);
+	output_message("evprof: recording %s %s into %s; Ctrl-C ends it", record->pid, record->program, record->file);
+	return status;
+}
+
+/* The process is as it was before the stretch is copied, which may take long. */
+static int end(struct record *record)
+{
+	int status = record->known == STOPPED ? order(record, "stop", NULL) : CLI_FINE;
+
+	record->snapshot.until_ns = edge_ns(record);
+	if (record->events)
+		status = cli_status_worst(status, order(record, "events", record->records));
+	if (!record->held)
+		return CLI_FAILED;
+	status = cli_status_worst(status, snapshot_copy(&record->snapshot));
+	snapshot_release(&record->snapshot, record->held);
+	return status;
+}
+
+static int record_known(struct record *record)
+{
+	int status = record->events ? order(record, "events", record->events) : CLI_FINE;
+
+	if (status == CLI_FAILED)
+		return status;
 	umask(077); /* only the owner may read the contents of a trace */
 	open_process(record);
 	record->target = record->pid; /* others may get its name */
 	record->snapshot =
 	    (struct snapshot){.verb = "record", .target = record->pid, .to = record->file, .socket = record->socket};
-	record->begin = snapshot_hold(&record->snapshot, record->for_ns / MS_NS + HOLD_EXTRA_MS);
-	if (!record->begin)
-		return CLI_FAILED;
-	record->snapshot.from_ns = json_integer_value(json_object_get(record->begin, "until_ns"));
-	output_message("evprof: recording %s %s into %s; Ctrl-C ends it", record->pid, record->program, record->file);
-	if (stopped)
-		status = switch_recording(record, "start", cmd_start);
-	wait_for_end(record);
-	if (stopped && !has_ended(record))
-		status = cli_status_worst(status, switch_recording(record, "stop", cmd_stop));
-	if (has_ended(record))
-		return cli_status_worst(status, copy_ended(record));
-	status = cli_status_worst(status, snapshot_copy(&record->snapshot));
-	snapshot_release(&record->snapshot, record->begin);
-	return status;
+	status = cli_status_worst(status, begin(record));
+	if (status != CLI_FAILED)
+		wait_for_end(record);
+	if (!has_ended(record))
+		return cli_status_worst(status, end(record));
+	return record->held ? cli_status_worst(status, copy_ended(record)) : CLI_FAILED;
 }
 
 static int run_record(struct record *record)
@@ -297,12 +322,8 @@ static int run_record(struct record *record)
 		snprintf(record->file, sizeof(record->file), "evprof-%s.evp", record->pid);
 	if (record->known == UNKNOWN)
 		return attach(record);
-	if (record->events) {
-		output_message("evprof record: process %s has its own events already: leave --events out", record->pid);
-		return CLI_FAILED;
-	}
 	status = record_known(record);
-	json_decref(record->begin);
+	json_decref(record->held);
 	if (record->process >= 0)
 		close(record->process);
 	return status;

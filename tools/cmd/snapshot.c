@@ -96,6 +96,8 @@ static int copy_trace(struct snapshot *snapshot, const json_t *described, struct
 		stretch.from.ns = until_ns - snapshot->last_ns;
 	if (snapshot->from_ns > stretch.from.ns)
 		stretch.from.ns = snapshot->from_ns;
+	if (snapshot->until_ns && snapshot->until_ns < stretch.to.ns)
+		stretch.to.ns = snapshot->until_ns;
 	error = filter_target(snapshot, described, &filter) ? 0 : -EINVAL;
 
 	progress_begin(&progress, "copying", 0);

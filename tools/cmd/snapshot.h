@@ -15,6 +15,7 @@ struct snapshot {
 	const char *last;   /* last_ns as the user has given it */
 	int64_t last_ns;    /* 0: all */
 	int64_t from_ns;    /* of CLOCK_MONOTONIC; 0: all. A copy that begins later is incomplete */
+	int64_t until_ns;   /* likewise */
 	bool quiet;	    /* print the names of the files only */
 	size_t written;
 	int status;

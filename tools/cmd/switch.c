@@ -9,16 +9,17 @@
 #include <string.h>
 #include <time.h>
 
+#include "cmd/switch.h"
 #include "cmd/verbs.h"
 #include "control/collectors.h"
 #include "evprof/ring.h"
 #include "util/cli.h"
 #include "util/output.h"
 
-#define HELP(usage, text)                                                                                              \
+#define HELP(usage, text, options)                                                                                     \
 	"usage: evprof " usage "\n"                                                                                    \
 	"\n" text "NAME is the program's, as in evprof status. Without one, and with all, all processes are asked.\n"  \
-	"\n"                                                                                                           \
+	"\n" options                                                                                                   \
 	"      --socket SOCKET  ask the collector at this socket (default: EVPROF_SOCKET, or else all of the "         \
 	"user's)\n"                                                                                                    \
 	"\n"                                                                                                           \
@@ -35,29 +36,41 @@ static const struct action {
 	const char *help;
 } stop = {"stop", "stopped",
 	  HELP("stop [--socket SOCKET] [PID|NAME|all]",
-	       "Stops the recording of running processes: they run as without evprof until evprof start.\n")},
+	       "Stops the recording of running processes: they run as without evprof until evprof start.\n", "")},
   start = {"start", "recording",
-	   HELP("start [--socket SOCKET] [PID|NAME|all]",
-		"Starts the recording of processes that evprof stop, EVPROF_START=0 or the program has stopped.\n")},
+	   HELP("start [options] [PID|NAME|all]",
+		"Starts the recording of processes that evprof stop, EVPROF_START=0 or the program has stopped.\n",
+		"      --events LIST    what is recorded from now on, also where recording was not stopped: as in\n"
+		"                       EVPROF_EVENTS, without sample and malloc\n")},
   mark = {"mark", "marked",
 	  HELP("mark [--socket SOCKET] MARK [PID|NAME|all]",
-	       "Sets a mark in the traces of running processes, as evprof.mark() does.\n")};
+	       "Sets a mark in the traces of running processes, as evprof.mark() does.\n", "")};
 
+/* An order, and what became of it. */
 struct switching {
-	const struct action *action;
-	const char *socket;
-	const char *target;
-	const char *mark;
-	size_t processes, followed;
+	const struct switch_order *order;
+	size_t processes, followed, refused;
 };
 
-static json_t *new_message(const struct switching *switching, const char *action)
+static json_t *new_message(const struct switch_order *order, const char *action)
 {
-	return json_pack("{s:s, s:s, s:s, s:s*}", "type", "switch", "target", switching->target, "action", action,
-			 "name", switching->mark);
+	return json_pack("{s:s, s:s, s:s, s:s*}", "type", "switch", "target", order->target, "action", action, "name",
+			 order->name);
 }
 
-static void print_process(const struct switching *switching, const json_t *process)
+static void print_refusal(const struct switch_order *order, int pid, const char *program)
+{
+	if (strcmp(order->action, "mark") == 0)
+		output_message("evprof %s: the recording of %d %s is stopped, so it has no mark", order->verb, pid,
+			       program);
+	else
+		output_message(
+		    "evprof %s: %d %s keeps its events: it is sampled, has native allocations or a part of the "
+		    "program only, or tracemalloc is on",
+		    order->verb, pid, program);
+}
+
+static void print_process(const struct switch_order *order, const json_t *process)
 {
 	const char *program = json_string_value(json_object_get(process, "program"));
 	char shown[256];
@@ -65,15 +78,17 @@ static void print_process(const struct switching *switching, const json_t *proce
 
 	snprintf(shown, sizeof(shown), "%s", program ? program : "");
 	if (json_is_true(json_object_get(process, "refused")))
-		output_message("evprof mark: the recording of %d %s is stopped, so it has no mark", pid, shown);
+		print_refusal(order, pid, shown);
+	else if (json_is_true(json_object_get(process, "followed")) && order->done)
+		output_message("evprof: %s %d %s", order->done, pid, shown);
 	else if (json_is_true(json_object_get(process, "followed")))
-		output_message("evprof: %s %d %s", switching->action->done, pid, shown);
+		return;
 	else if (json_is_true(json_object_get(process, "follows")))
 		output_message("evprof %s: %d %s has not reacted yet: it does when its main thread leaves C code",
-			       switching->action->verb, pid, shown);
+			       order->verb, pid, shown);
 	else
 		output_message("evprof %s: %d %s takes no signal for this; it reacts at its next import or open()",
-			       switching->action->verb, pid, shown);
+			       order->verb, pid, shown);
 }
 
 /* Counts the processes of the answers, and those that have followed. say: a line for each. */
@@ -82,14 +97,15 @@ static void read_answers(struct switching *switching, const struct control_colle
 	const json_t *process;
 	size_t k;
 
-	switching->processes = switching->followed = 0;
+	switching->processes = switching->followed = switching->refused = 0;
 	for (size_t i = 0; i < collectors->count; i++) {
 		json_array_foreach(json_object_get(collectors->at[i].answer, "processes"), k, process)
 		{
 			switching->processes++;
 			switching->followed += json_is_true(json_object_get(process, "followed"));
+			switching->refused += json_is_true(json_object_get(process, "refused"));
 			if (say)
-				print_process(switching, process);
+				print_process(switching->order, process);
 		}
 	}
 }
@@ -97,19 +113,20 @@ static void read_answers(struct switching *switching, const struct control_colle
 /* Sends one request to the collectors. Returns the exit status. last: a line for each process. */
 static int ask(struct switching *switching, const char *action, bool first, bool last)
 {
+	const struct switch_order *order = switching->order;
 	struct control_collectors collectors;
-	json_t *message = new_message(switching, action);
+	json_t *message = new_message(order, action);
 	int status = CLI_FAILED;
 
 	if (!message) {
-		output_message("evprof %s: names are UTF-8", switching->action->verb);
+		output_message("evprof %s: names are UTF-8", order->verb);
 		return CLI_FAILED;
 	}
-	if (control_collectors_find(switching->action->verb, switching->socket, &collectors) == 0) {
+	if (control_collectors_find(order->verb, order->socket, &collectors) == 0) {
 		control_collectors_ask(&collectors, message, ANSWER_MS);
 		status = CLI_FINE;
 		if (first)
-			status = control_collectors_complain(switching->action->verb, &collectors);
+			status = control_collectors_complain(order->verb, &collectors);
 		read_answers(switching, &collectors, last);
 	}
 	control_collectors_done(&collectors);
@@ -117,57 +134,81 @@ static int ask(struct switching *switching, const char *action, bool first, bool
 	return status;
 }
 
-static int run_switch(struct switching *switching)
+int switch_processes(const struct switch_order *order)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_EVERY_NS};
-	int status = ask(switching, switching->action->verb, true, false);
+	struct switching switching = {.order = order};
+	int status = ask(&switching, order->action, true, false);
 
 	if (status == CLI_FAILED)
 		return status;
-	if (!switching->processes) {
-		output_message("evprof %s: no process %s is recorded; evprof status lists those that are",
-			       switching->action->verb, switching->target);
+	if (!switching.processes) {
+		output_message("evprof %s: no process %s is recorded; evprof status lists those that are", order->verb,
+			       order->target);
 		return CLI_FAILED;
 	}
-	for (unsigned i = 0; i < LOOKS && switching->followed < switching->processes; i++) {
+	for (unsigned i = 0; i < LOOKS && switching.followed < switching.processes; i++) {
 		nanosleep(&pause, NULL);
-		if (ask(switching, "look", false, false) == CLI_FAILED)
+		if (ask(&switching, "look", false, false) == CLI_FAILED)
 			return CLI_FAILED;
 	}
-	ask(switching, "look", false, true);
-	return switching->followed < switching->processes ? CLI_DAMAGED : status;
+	ask(&switching, "look", false, true);
+	if (switching.followed < switching.processes)
+		return CLI_DAMAGED;
+	if (!switching.refused || strcmp(order->action, "mark") == 0)
+		return status;
+	return switching.refused < switching.processes ? CLI_DAMAGED : CLI_FAILED;
 }
 
-static int cmd_switch(const struct action *action, int argc, char **argv)
+static bool take_mark(int argc, char **argv, const char **name)
 {
-	static const struct verb_option options_known[] = {VERB_TEXT("socket", 0, switching, socket), VERB_OPTIONS_END};
-	const struct verb_usage usage = {action->verb, options_known, {action->help}};
-	struct switching switching = {.action = action, .target = "all"};
-	int status = verb_parse(&usage, argc, argv, &switching, NULL);
+	if (optind == argc || !*argv[optind] || strlen(argv[optind]) >= RING_REQUEST_NAME_BYTES)
+		return cli_misused("mark", "a mark has a name of 1 to %u bytes", RING_REQUEST_NAME_BYTES - 1);
+	*name = argv[optind++];
+	return true;
+}
+
+struct options {
+	const char *socket, *events;
+};
+
+static int cmd_switch(const struct action *action, const struct verb_option *known, int argc, char **argv)
+{
+	const struct verb_usage usage = {action->verb, known, {action->help}};
+	struct options options = {0};
+	int status = verb_parse(&usage, argc, argv, &options, NULL);
+	struct switch_order order = {
+	    .verb = action->verb, .action = action->verb, .done = action->done, .target = "all"};
+	struct switch_order events = {.verb = action->verb, .action = "events"};
 
 	if (status != VERB_PARSED)
 		return status;
-	if (action == &mark) {
-		if (optind == argc || !*argv[optind] || strlen(argv[optind]) >= RING_REQUEST_NAME_BYTES) {
-			cli_misused(action->verb, "a mark has a name of 1 to %u bytes", RING_REQUEST_NAME_BYTES - 1);
-			return CLI_FAILED;
-		}
-		switching.mark = argv[optind++];
-	}
-	return verb_take_target(action->verb, argc, argv, &switching.target) ? run_switch(&switching) : CLI_FAILED;
+	if ((action == &mark && !take_mark(argc, argv, &order.name)) ||
+	    !verb_take_target(action->verb, argc, argv, &order.target))
+		return CLI_FAILED;
+	order.socket = events.socket = options.socket;
+	events.target = order.target;
+	events.name = options.events;
+	status = events.name ? switch_processes(&events) : CLI_FINE;
+	return status == CLI_FAILED ? status : cli_status_worst(status, switch_processes(&order));
 }
+
+static const struct verb_option options_known[] = {VERB_TEXT("socket", 0, options, socket), VERB_OPTIONS_END};
 
 int cmd_stop(int argc, char **argv)
 {
-	return cmd_switch(&stop, argc, argv);
+	return cmd_switch(&stop, options_known, argc, argv);
 }
 
 int cmd_start(int argc, char **argv)
 {
-	return cmd_switch(&start, argc, argv);
+	static const struct verb_option known[] = {VERB_EVENTS(options), VERB_TEXT("socket", 0, options, socket),
+						   VERB_OPTIONS_END};
+
+	return cmd_switch(&start, known, argc, argv);
 }
 
 int cmd_mark(int argc, char **argv)
 {
-	return cmd_switch(&mark, argc, argv);
+	return cmd_switch(&mark, options_known, argc, argv);
 }

@@ -174,6 +174,39 @@ static void set_alive_only(json_t *process)
 	json_object_del(process, "keep_alive");
 }
 
+/* What was recorded at the beginning of the stretch is what the process begins with. */
+static void take_first_events(const struct cut_file *file, json_t *object)
+{
+	uint64_t from = cut_ticks(&file->stretch->from, file->process);
+	const json_t *change;
+	size_t i;
+
+	json_array_foreach(file->process->changes, i, change)
+	{
+		if ((uint64_t)json_integer_value(json_object_get(change, "ticks")) <= from)
+			json_object_set(object, "events", json_object_get(change, "events"));
+	}
+}
+
+static void write_changes(struct cut_file *file)
+{
+	const struct cut_stretch *stretch = file->stretch;
+	uint64_t from = cut_ticks(&stretch->from, file->process), to = cut_ticks(&stretch->to, file->process);
+	const json_t *change;
+	size_t i;
+
+	json_array_foreach(file->process->changes, i, change)
+	{
+		uint64_t ticks = (uint64_t)json_integer_value(json_object_get(change, "ticks"));
+		json_t *object = ticks > from && ticks < to ? json_deep_copy(change) : NULL;
+
+		if (!object)
+			continue;
+		json_object_set_new(object, "process", integer(file->process_number));
+		write_meta(file, file->process_number, object);
+	}
+}
+
 static void write_process(struct cut_file *file)
 {
 	const struct trace_process *process = file->process;
@@ -189,7 +222,9 @@ static void write_process(struct cut_file *file)
 			json_object_set_new(object, "start", json_string("rejoin"));
 		if (file->alive_only)
 			set_alive_only(object);
+		take_first_events(file, object);
 		write_meta(file, file->process_number, object);
+		write_changes(file);
 		if (title)
 			write_meta(file, file->process_number,
 				   json_pack("{ss so so}", "type", "title", "process", integer(file->process_number),

@@ -359,6 +359,7 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 		break;
 	case WIRE_STACK:
 		replay_pop_all(replay, sink, owner);
+		replay->has_own_stack = false; /* calls are recorded from here on */
 		replay->base_unknown = wire_head_arg(head) & WIRE_STACK_CUT;
 		replay->c_functions_unknown = true;
 		return 0;

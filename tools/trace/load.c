@@ -260,6 +260,7 @@ static void process_free(struct trace_process *process)
 		return;
 	json_decref(process->meta);
 	json_decref(process->end);
+	json_decref(process->changes);
 	free(process->resident);
 	free(process->codes.at);
 	free(process->functions.at);

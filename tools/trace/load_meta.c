@@ -155,6 +155,23 @@ static int load_resident(struct trace *trace, json_t *object)
 	return error;
 }
 
+/* Other events are recorded from then on. One that is damaged, or earlier than the one before, is left out. */
+static int load_events(struct trace *trace, json_t *object)
+{
+	struct trace_process *process = member_process(trace, object);
+	const json_t *last;
+
+	if (!process)
+		return -EBADMSG;
+	last = json_array_get(process->changes, json_array_size(process->changes) - 1);
+	if (!json_is_array(json_object_get(object, "events")) ||
+	    (last && member_u64(object, "ticks") < member_u64(last, "ticks")))
+		return 0;
+	if (!process->changes)
+		process->changes = json_array();
+	return json_array_append(process->changes, object) ? -ENOMEM : 0;
+}
+
 static int load_thread(struct trace *trace, json_t *object)
 {
 	struct trace_thread *thread;
@@ -208,9 +225,9 @@ int trace_load_meta(struct trace *trace, struct trace_payload *payload)
 	static const struct {
 		const char *type;
 		int (*load)(struct trace *trace, json_t *object);
-	} types[] = {{"process", load_process},	 {"kinds", load_kinds},		  {"title", load_title},
-		     {"thread", load_thread},	 {"thread_end", load_thread_end}, {"process_end", load_process_end},
-		     {"resident", load_resident}};
+	} types[] = {{"process", load_process},	  {"kinds", load_kinds},	   {"title", load_title},
+		     {"thread", load_thread},	  {"thread_end", load_thread_end}, {"process_end", load_process_end},
+		     {"resident", load_resident}, {"events", load_events}};
 	json_t *object;
 	const char *type;
 	int error;

@@ -48,13 +48,12 @@ const char *trace_process_name(const struct trace_process *process)
 	return title[0] ? title : trace_process_text(process, "program");
 }
 
-bool trace_process_records(const struct trace_process *process, const char *kind)
+static bool has_event(const json_t *object, const char *kind)
 {
-	const json_t *events = json_object_get(process->meta, "events");
 	const json_t *event;
 	size_t i;
 
-	json_array_foreach((json_t *)events, i, event)
+	json_array_foreach(json_object_get(object, "events"), i, event)
 	{
 		const char *name = json_string_value(event);
 
@@ -62,6 +61,16 @@ bool trace_process_records(const struct trace_process *process, const char *kind
 			return true;
 	}
 	return false;
+}
+
+bool trace_process_records(const struct trace_process *process, const char *kind)
+{
+	bool records = has_event(process->meta, kind);
+	const json_t *change;
+	size_t i;
+
+	json_array_foreach(process->changes, i, change) records |= has_event(change, kind);
+	return records;
 }
 
 bool trace_records(const struct trace *trace, const char *kind)

@@ -100,6 +100,7 @@ struct trace_process {
 	uint64_t end_ticks;
 	json_t *meta;			 /* the "process" object; NULL: unknown */
 	json_t *end;			 /* the "process_end" object; NULL: none */
+	json_t *changes;		 /* an array of its "events" objects, by ticks; NULL: none */
 	uint64_t lost[WIRE_KINDS];	 /* of threads without a ring */
 	struct trace_resident *resident; /* its size over time, by ticks */
 	uint32_t resident_count;
@@ -202,7 +203,7 @@ uint32_t trace_line(const struct trace_process *process, uint32_t code, uint32_t
 const char *trace_process_text(const struct trace_process *process, const char *member);
 /* The title of the process (setproctitle), or the name of its program. */
 const char *trace_process_name(const struct trace_process *process);
-/* Whether it recorded that kind (EVPROF_EVENTS). */
+/* Whether it recorded that kind (EVPROF_EVENTS), at any time. */
 bool trace_process_records(const struct trace_process *process, const char *kind);
 /* Whether any of its processes recorded that kind. */
 bool trace_records(const struct trace *trace, const char *kind);
