@@ -321,7 +321,10 @@ static void await_byte(int fd)
 
 struct live {
 	const char *folder, *traces, *socket;
-	struct background *daemon, *push, *server;
+	struct background *daemon, *push, *server, *program;
+	char *variable, *counted;
+	int ready, gate;
+	long pid;
 };
 
 static struct live begin_live(void)
@@ -330,28 +333,68 @@ static struct live begin_live(void)
 
 	live.traces = text("%s/traces", live.folder);
 	live.socket = text("%s/sock", live.folder);
+	live.variable = text("EVPROF_SOCKET=%s", live.socket);
 	cr_assert(mkdir(live.traces, 0700) == 0);
 	live.daemon = background_start(&(struct job){
 	    .how = JOB_BARE, .args = {"%B/evprof-collector", "--socket", live.socket, "--output-dir", live.traces}});
 	await_file(live.socket, live.daemon);
-	live.server = start_server(live.folder, NULL);
-	live.push = background_start(&(struct job){
-	    .how = JOB_BARE,
-	    .args = {"%B/evprof", "push", "--socket", live.socket, "--folder", live.traces, "--interval", "1",
-		     "--spool", text("%s/spool", live.folder), "--endpoint", endpoint_of(live.folder)}});
-	await_file(text("%s/spool/lock", live.folder), live.push);
 	return live;
 }
 
-static char *trace_of(const struct live *live, const char *name)
+static void begin_push(struct live *live, const char *endpoint)
+{
+	live->push = background_start(&(struct job){.how = JOB_BARE,
+						    .args = {"%B/evprof", "push", "--socket", live->socket, "--folder",
+							     live->traces, "--interval", "1", "--spool",
+							     text("%s/spool", live->folder), "--endpoint", endpoint}});
+	for (int i = 0; i < WAIT_TURNS && access(text("%s/spool/lock", live->folder), F_OK) < 0; i++) {
+		skip_without_curl(file_read(live->push->log, NULL));
+		usleep(50000);
+	}
+	await_file(text("%s/spool/lock", live->folder), live->push);
+}
+
+/* It waits after its first part. */
+static void begin_program(struct live *live, const struct python *python)
+{
+	char *ready = text("%s/ready_pipe", live->folder), *gate = text("%s/gate", live->folder);
+
+	live->counted = text("%s/counted", live->folder);
+	live->ready = make_pipe(ready);
+	live->gate = make_pipe(gate);
+	live->program =
+	    background_start(&(struct job){.python = python,
+					   .args = {"@pushed.py", live->counted, ready, gate},
+					   .env = {live->variable, "EVPROF_PROGRAM_ONLY=1",
+						   "EVPROF_EVENTS=call,c_call,mem", "OTEL_SERVICE_NAME=shop"}});
+	live->pid = live->program->pid;
+	await_byte(live->ready);
+}
+
+static void go_on(const struct live *live)
+{
+	cr_assert(write(live->gate, ".", 1) == 1);
+}
+
+static void end_push(const struct live *live)
+{
+	char *log;
+
+	usleep(1200000); /* it looks once a second */
+	background_stop(live->push);
+	log = file_read(live->push->log, NULL);
+	cr_expect_eq(counts_of(log).dropped + counts_of(log).left + counts_of(log).rejected, 0, "%s", log);
+}
+
+static char *trace_of(const struct live *live, long pid)
 {
 	glob_t found;
 	char *path = NULL;
 
-	if (glob(text("%s/evprof-%s-*.evp", live->traces, name), 0, NULL, &found) == 0)
+	if (glob(text("%s/*-%ld.evp", live->traces, pid), 0, NULL, &found) == 0)
 		path = text("%s", found.gl_pathv[0]);
 	globfree(&found);
-	cr_assert(path, "%s is recorded: %s", name, file_read(live->daemon->log, NULL));
+	cr_assert(path, "%ld is recorded: %s", pid, file_read(live->daemon->log, NULL));
 	return path;
 }
 
@@ -359,42 +402,103 @@ static char *trace_of(const struct live *live, const char *name)
 SCENARIO_SOME(push, running_processes, SUPPORTED)
 {
 	struct live live;
-	struct background *program;
 	struct outcome *brief;
-	char *variable, *counted, *log;
-	int ready, gate;
-	long pid;
 
 	apart();
 	live = begin_live();
-	variable = text("EVPROF_SOCKET=%s", live.socket);
-	counted = text("%s/counted", live.folder);
-	ready = make_pipe(text("%s/ready_pipe", live.folder));
-	gate = make_pipe(text("%s/gate", live.folder));
-	program = background_start(&(struct job){
-	    .python = python,
-	    .args = {"@pushed.py", counted, text("%s/ready_pipe", live.folder), text("%s/gate", live.folder)},
-	    .env = {variable, "EVPROF_PROGRAM_ONLY=1", "EVPROF_EVENTS=call,c_call,mem", "OTEL_SERVICE_NAME=shop"}});
-	pid = program->pid;
-	await_byte(ready);
+	live.server = start_server(live.folder, NULL);
+	begin_push(&live, endpoint_of(live.folder));
+	begin_program(&live, python);
 	await_requests(live.folder, 1);
 	kill(live.server->pid, SIGKILL);
 	background_wait(live.server);
-	cr_assert(write(gate, ".", 1) == 1);
-	await_byte(ready);
+	go_on(&live);
+	await_byte(live.ready);
 	brief = run(.python = python, .args = {"@pushed.py", "counted"}, .lingers = true,
-		    .env = {variable, "EVPROF_PROGRAM_ONLY=1", "EVPROF_EVENTS=call,c_call",
-			    "OTEL_RESOURCE_ATTRIBUTES=service.name=brief,a=b%2Cc"});
-	cr_assert(write(gate, ".", 1) == 1);
-	cr_expect_eq(background_wait(program), 0, "%s", file_read(program->log, NULL));
+		    .env = {live.variable, "EVPROF_PROGRAM_ONLY=1", "EVPROF_OUTPUT=brief.evp",
+			    "OTEL_RESOURCE_ATTRIBUTES=service.name=brief"});
+	go_on(&live);
+	cr_expect_eq(background_wait(live.program), 0, "%s", file_read(live.program->log, NULL));
 	live.server = start_server(live.folder, NULL);
-	usleep(1200000); /* two looks */
-	background_stop(live.push);
-	log = file_read(live.push->log, NULL);
-	skip_without_curl(log);
-	cr_expect_eq(counts_of(log).dropped + counts_of(log).left + counts_of(log).rejected, 0, "%s", log);
-	judge(live.folder, counted, text("%s", trace_of(&live, "pushed")), pid, "live", false);
-	expect(brief, brief->status == 0, "it ran");
+	end_push(&live);
+	judge(live.folder, live.counted, trace_of(&live, live.pid), live.pid, "live", true);
+	judge(live.folder, text("%s/counted", brief->directory), trace_of(&live, brief->pid), brief->pid, "live",
+	      false);
 	cr_expect_eq(background_stop(live.daemon), 0, "%s", file_read(live.daemon->log, NULL));
 	stop_server(live.server, live.folder);
+}
+
+/* --- OpenTelemetry's own --- */
+
+static const char configuration[] = "receivers:\n"
+				    "  otlp: {protocols: {http: {endpoint: '127.0.0.1:14318'}}}\n"
+				    "exporters:\n"
+				    "  debug: {verbosity: detailed, use_internal_logger: false}\n"
+				    "service:\n"
+				    "  telemetry: {metrics: {level: none}}\n"
+				    "  pipelines: {profiles: {receivers: [otlp], exporters: [debug]}}\n";
+
+static struct background *start_collector(const char *program, const char *folder)
+{
+	struct background *collector = background_start(&(struct job){
+	    .how = JOB_BARE,
+	    .args = {program, "--config", text("%s/otel.yaml", folder), "--feature-gates=service.profilesSupport"}});
+	char *log = NULL;
+
+	for (int i = 0; i < WAIT_TURNS && !(log && strstr(log, "Everything is ready")); i++) {
+		usleep(50000);
+		log = file_read(collector->log, NULL);
+	}
+	cr_assert(log && strstr(log, "Everything is ready"), "it begins: %s", log);
+	return collector;
+}
+
+static void judge_logs(const struct live *live, const char *first, const char *second)
+{
+	const char *trace = trace_of(live, live->pid);
+	struct outcome *report = tool("report", "--json", trace), *judged;
+	struct outcome *held = tool("memory", "--json", "--limit", "all", trace);
+
+	file_write(text("%s/report", live->folder), report->out, report->out_bytes);
+	file_write(text("%s/memory", live->folder), held->out, held->out_bytes);
+	judged = run(.how = JOB_BARE,
+		     .args = {"python3", "@judge_collector.py", live->counted, text("%s/report", live->folder),
+			      text("%s/memory", live->folder), text("%ld", live->pid), first, second},
+		     .lingers = true);
+	expect(judged, judged->status == 0 && strncmp(judged->out, "right: ", 7) == 0, "all is there: %s", judged->out);
+}
+
+/* The Collector that tests/otel builds is killed in the middle, and comes back. */
+SCENARIO(push, collector_of_opentelemetry, SCENARIO_ONCE)
+{
+	struct outcome *built =
+	    run(.how = JOB_BARE, .args = {program_path("../../otel/collector.sh")}, .lingers = true, .timeout_s = 900);
+	char first[PATH_MAX];
+	struct background *collector;
+	struct live live;
+
+	(void)python;
+	built->out[strcspn(built->out, "\n")] = 0;
+	if (built->status != 0)
+		cr_skip_test("%s", built->out);
+	apart();
+	live = begin_live();
+	file_write(text("%s/otel.yaml", live.folder), configuration, strlen(configuration));
+	collector = start_collector(built->out, live.folder);
+	strcpy(first, collector->log);
+	begin_push(&live, "http://127.0.0.1:14318");
+	begin_program(&live, python_any());
+	for (int i = 0; i < WAIT_TURNS && !strstr(file_read(first, NULL), "ResourceProfiles #0"); i++)
+		usleep(50000);
+	kill(collector->pid, SIGKILL);
+	background_wait(collector);
+	go_on(&live);
+	await_byte(live.ready);
+	go_on(&live);
+	cr_expect_eq(background_wait(live.program), 0, "%s", file_read(live.program->log, NULL));
+	collector = start_collector(built->out, live.folder);
+	end_push(&live);
+	judge_logs(&live, first, collector->log);
+	background_stop(collector);
+	cr_expect_eq(background_stop(live.daemon), 0, "%s", file_read(live.daemon->log, NULL));
 }

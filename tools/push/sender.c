@@ -103,10 +103,13 @@ static void report(struct sender *sender, const struct post_answer *answer, enum
 
 /* --- the thread --- */
 
-/* Waits; ends early to stop. False: there is nothing to wait for. With the lock. */
-static bool wait_for(struct sender *sender, int64_t ms)
+/*
+ * Waits; ends early to stop. False: there is nothing to wait for. can_hurry: a deadline that is set meanwhile ends it,
+ * too. With the lock.
+ */
+static bool wait_for(struct sender *sender, int64_t ms, bool can_hurry)
 {
-	int64_t until_ms = time_ms(CLOCK_MONOTONIC) + ms;
+	int64_t until_ms = time_ms(CLOCK_MONOTONIC) + ms, deadline_ms = sender->deadline_ms;
 
 	while (!sender->stop) {
 		int64_t now_ms = time_ms(CLOCK_MONOTONIC),
@@ -114,10 +117,10 @@ static bool wait_for(struct sender *sender, int64_t ms)
 		int64_t real_ns;
 		struct timespec at;
 
+		if (at_ms <= 0 || (can_hurry && sender->deadline_ms != deadline_ms))
+			return true;
 		if (sender->deadline_ms && until_ms >= sender->deadline_ms)
 			return false;
-		if (at_ms <= 0)
-			return true;
 		real_ns = time_ns(CLOCK_REALTIME) + at_ms * 1000000;
 		at = (struct timespec){.tv_sec = real_ns / 1000000000, .tv_nsec = real_ns % 1000000000};
 		pthread_cond_timedwait(&sender->wake, &sender->lock, &at);
@@ -150,6 +153,19 @@ static enum outcome send_body(struct sender *sender, const uint8_t *body, size_t
 	return outcome;
 }
 
+/* False: nothing is to be sent again. With the lock. */
+static bool wait_again(struct sender *sender, int64_t retry_after_ms, int64_t *wait_ms)
+{
+	int64_t deadline_ms = sender->deadline_ms;
+
+	if (!wait_for(sender, retry_after_ms >= 0 ? retry_after_ms : spread(*wait_ms), retry_after_ms < 0))
+		return false;
+	*wait_ms = *wait_ms * 2 < LAST_WAIT_MS ? *wait_ms * 2 : LAST_WAIT_MS;
+	if (sender->deadline_ms != deadline_ms) /* it is not for long any more */
+		*wait_ms = FIRST_WAIT_MS;
+	return true;
+}
+
 /* False: all is sent, or nothing is to be sent any more. With the lock. */
 static bool send_first(struct sender *sender, int64_t *wait_ms)
 {
@@ -172,9 +188,8 @@ static bool send_first(struct sender *sender, int64_t *wait_ms)
 		return true;
 	}
 	push_spool_keep(&sender->spool);
-	if (!wait_for(sender, answer.retry_after_ms >= 0 ? answer.retry_after_ms : spread(*wait_ms)))
+	if (!wait_again(sender, answer.retry_after_ms, wait_ms))
 		return false;
-	*wait_ms = *wait_ms * 2 < LAST_WAIT_MS ? *wait_ms * 2 : LAST_WAIT_MS;
 	sender->counts.tried_again++;
 	return true;
 }
