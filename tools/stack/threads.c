@@ -8,18 +8,15 @@
 
 #include "evprof/proc.h"
 #include "stack/objects.h"
+#include "util/clock.h"
 #include "util/grow.h"
 
-#define TRIES 200
+#define TRIES 50
+#define TRIES_NS 20000000
+#define FRAMES_AT_ONCE 256
+#define FRAME_HEAD_BYTES 128 /* what is read of a frame is in these */
 
 /* --- stacks --- */
-
-/* A caller that stands at another instruction has called something else meanwhile. */
-static bool same_frame(const struct stack_frame *frame, const struct remote_frame *at, bool innermost)
-{
-	return frame->at.frame == at->frame && frame->at.code == at->code &&
-	       (innermost || frame->at.instruction == at->instruction);
-}
 
 /* The functions of the frames. Those from the first one that cannot be read on outwards are wrong, so nothing is. */
 static bool find_codes(const struct layout *layout, struct process *process, struct codes *codes,
@@ -34,29 +31,87 @@ static bool find_codes(const struct layout *layout, struct process *process, str
 	return true;
 }
 
-static struct remote_frame at_hand[REMOTE_FRAMES];
+static struct remote_frame at_hand[REMOTE_FRAMES], later[REMOTE_FRAMES];
 static struct stack_frame seen[REMOTE_FRAMES];
 
 /*
- * Reads a stack into seen[] and once more, and returns how many of its frames, from the outermost one on, were there
- * both times; *whole: all were. -1: there is no stack to be read.
+ * Reads the pages of a stack at once: a frame may cross into the next page. What is outside of the first FRAMES_AT_ONCE
+ * frames changes least.
  */
-static int read_twice(const struct layout *layout, struct process *process, struct codes *codes, uint64_t state,
-		      int *first, bool *whole)
+static void refresh_frames(struct process *process, uint64_t state, const struct remote_frame *frames, int count)
 {
-	int again, same = 0;
+	const struct sampling *layout = &process->remote->layout;
+	uint64_t addresses[2 + 2 * FRAMES_AT_ONCE];
+	size_t used = 0;
+
+	addresses[used++] = state + layout->state_frame;
+	if (layout->frame_holder && remote_word(process->remote, state + layout->state_frame, &addresses[used]))
+		used++;
+	for (int i = 0; i < count && i < FRAMES_AT_ONCE; i++) {
+		addresses[used++] = frames[i].frame;
+		addresses[used++] = frames[i].frame + FRAME_HEAD_BYTES;
+	}
+	remote_refresh_pages(process->remote, process->target.pid, addresses, used);
+}
+
+/*
+ * How many of the frames, from the outermost one on, are as they were: a caller that stands at another instruction has
+ * called something else meanwhile.
+ */
+static int count_same(struct process *process, const struct remote_frame *frames, int count)
+{
+	int same = 0;
+
+	while (same < count && remote_same_frame(process->remote, &frames[count - 1 - same], same < count - 1))
+		same++;
+	return same;
+}
+
+/*
+ * How many of the outermost frames of at_hand[], at most `same`, are on the stack now: one that has returned may stay in
+ * memory as it was.
+ */
+static int count_still_there(struct process *process, uint64_t state, int count, int same)
+{
+	int now, still = 0;
 
 	remote_refresh(process->remote);
-	*first = remote_stack(process->remote, state, at_hand);
-	if (*first < 0 || !find_codes(layout, process, codes, at_hand, *first, seen))
-		return -1;
+	now = remote_stack(process->remote, state, later);
+	while (still < same && still < now) {
+		const struct remote_frame *one = &at_hand[count - 1 - still], *other = &later[now - 1 - still];
+
+		if (one->frame != other->frame || one->code != other->code || one->instruction != other->instruction)
+			break;
+		still++;
+	}
+	return still;
+}
+
+/*
+ * Reads a stack into seen[] and its frames twice more, and returns how many, from the outermost one on, were there each
+ * time; *whole: all were, and no other ones. -1: there is no stack to be read. A loop may come to the same place while
+ * the pages are read, so twice is not enough.
+ */
+static int read_again(const struct layout *layout, struct process *process, struct codes *codes, uint64_t state,
+		      int *count, bool *whole)
+{
+	uint64_t first, now;
+	int same;
+
 	remote_refresh(process->remote);
-	again = remote_stack(process->remote, state, at_hand);
-	while (same < *first && same < again &&
-	       same_frame(&seen[*first - 1 - same], &at_hand[again - 1 - same], *first == again && same == again - 1))
-		same++;
-	*whole = same == *first && same == again;
-	return same;
+	*count =
+	    remote_first_frame(process->remote, state, &first) ? remote_stack(process->remote, state, at_hand) : -1;
+	same = *count;
+	if (same < 0 || !find_codes(layout, process, codes, at_hand, same, seen))
+		return -1;
+	*whole = true;
+	for (int i = 0; i < 2; i++) {
+		refresh_frames(process, state, at_hand, *count);
+		*whole = *whole && remote_first_frame(process->remote, state, &now) && now == first;
+		same = count_same(process, at_hand + *count - same, same);
+	}
+	*whole = *whole && same == *count;
+	return *whole ? same : count_still_there(process, state, *count, same);
 }
 
 static int keep_frames(struct stack_thread *thread, const struct stack_frame *frames, int count)
@@ -72,21 +127,52 @@ static int keep_frames(struct stack_thread *thread, const struct stack_frame *fr
 	return 0;
 }
 
+/* *exact: the thread has not run while its stack was read. */
+static int read_once(const struct layout *layout, struct process *process, struct codes *codes,
+		     const struct stack_thread *thread, int *count, bool *whole, bool *exact)
+{
+	pid_t pid = process->target.pid;
+	uint64_t before = 0, after = 0;
+	bool off = wait_is_off(pid, thread->tid, &before);
+	int same = read_again(layout, process, codes, thread->state, count, whole);
+
+	*exact = off && *whole && wait_is_off(pid, thread->tid, &after) && before == after;
+	return same;
+}
+
+/*
+ * A thread that waits for a moment has an exact stack. One that runs all the time does not: its stack may seem to end
+ * at a frame that has just returned, or at a suspended generator. It ends at its base, where most reads end.
+ */
 static int read_stack(const struct layout *layout, struct process *process, struct codes *codes,
 		      struct stack_thread *thread)
 {
-	int best = 0, r = 0;
-	bool whole = false;
+	int64_t end_ns = time_ns(CLOCK_MONOTONIC) + TRIES_NS;
+	uint64_t base = 0;
+	int best = 0, votes = 0, r = 0;
+	bool exact = false;
 
 	thread->changed = true;
-	for (int i = 0; i < TRIES && !whole && r == 0; i++) {
-		int first, same = read_twice(layout, process, codes, thread->state, &first, &whole);
+	for (int i = 0; !exact && r == 0 && (i < TRIES || time_ns(CLOCK_MONOTONIC) < end_ns); i++) {
+		bool whole = false;
+		int count, same = read_once(layout, process, codes, thread, &count, &whole, &exact);
+		uint64_t outermost;
 
-		if (same < best || (same == 0 && !whole))
+		if (same <= 0)
+			continue;
+		outermost = seen[count - 1].at.frame;
+		votes += outermost == base ? 1 : -1;
+		if (votes < 0) {
+			base = outermost;
+			votes = 1;
+			best = 0;
+			thread->changed = true;
+		}
+		if (!exact && (outermost != base || same < best || !thread->changed))
 			continue;
 		best = same;
-		thread->changed = !whole;
-		r = keep_frames(thread, seen + first - same, same);
+		thread->changed = !exact && (!whole || votes < 2);
+		r = keep_frames(thread, seen + count - same, same);
 	}
 	return r;
 }

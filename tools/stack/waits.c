@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -39,6 +40,27 @@ const char *wait_word(enum wait_kind kind)
 const char *wait_text(enum wait_kind kind)
 {
 	return names[kind].text;
+}
+
+static uint64_t read_count(const char *status, const char *name)
+{
+	const char *at = strstr(status, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
+}
+
+bool wait_is_off(pid_t pid, pid_t tid, uint64_t *switches)
+{
+	char path[64], status[4096];
+	const char *state;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+	if (proc_read(path, status, sizeof(status)) <= 0)
+		return false;
+	state = strstr(status, "\nState:\t");
+	*switches =
+	    read_count(status, "\nvoluntary_ctxt_switches:\t") + read_count(status, "\nnonvoluntary_ctxt_switches:\t");
+	return state && state[8] != 'R';
 }
 
 /* How the arguments of a system call say what it waits for. */

@@ -26,6 +26,12 @@ struct wait {
 const char *wait_word(enum wait_kind kind);
 const char *wait_text(enum wait_kind kind);
 
+/*
+ * Whether a thread waits or is stopped. *switches: how often it has left a processor: where it waits before and after,
+ * and the number is the same, it has not run in between.
+ */
+bool wait_is_off(pid_t pid, pid_t tid, uint64_t *switches);
+
 void wait_find(const struct layout *layout, const struct process *process, pid_t tid, struct wait *wait);
 
 #endif

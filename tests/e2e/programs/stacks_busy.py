@@ -74,7 +74,7 @@ def callees():
 CALLED, FIRST = {}, {}
 
 
-def is_possible(frames):
+def is_possible(frames, complete):
     """The innermost first. Frames of threading, and of code that is made, have no line in this file."""
     ours = [frame for frame in frames if frame["file"].endswith(("stacks_busy.py", "<made>"))]
     for callee, caller in zip(ours, ours[1:]):
@@ -88,7 +88,7 @@ def is_possible(frames):
             allowed = allowed | {"leaf"} if allowed - {"leaf"} else allowed
         if callee["function"] not in allowed:
             return False
-    return not ours or ours[-1]["function"] == "loops"
+    return not ours or not complete or ours[-1]["function"] == "loops"
 
 
 ended = threading.Event()
@@ -100,12 +100,13 @@ wrong, whole, seen, depth = [], 0, 0, 0
 for _ in range(LOOKS):
     (process,) = json.loads(subprocess.check_output([EVPROF, "stack", "--json", str(os.getpid())]).decode())["processes"]
     for thread in process["threads"]:
-        if not thread["name"].startswith("busy "):
+        if thread["name"] == "MainThread":
             continue
         seen += 1
         whole += thread["complete"]
         depth = max(depth, len(thread["frames"]))
-        if not is_possible(thread["frames"]) or (thread["complete"] and len(thread["frames"]) < 4):
-            wrong.append([[frame["function"], frame["line"]] for frame in thread["frames"]])
+        named = thread["name"].startswith("busy ") and len(thread["frames"]) >= 4
+        if not is_possible(thread["frames"], thread["complete"]) or (thread["complete"] and not named):
+            wrong.append([thread["name"]] + [[frame["function"], frame["line"]] for frame in thread["frames"]])
 ended.set()
 print(json.dumps({"seen": seen, "whole": whole, "depth": depth, "wrong": wrong}))

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define TEXT_CHARACTERS_MAX 65536
@@ -12,6 +13,30 @@
 void remote_refresh(struct remote *remote)
 {
 	remote->generation++;
+}
+
+void remote_refresh_pages(struct remote *remote, pid_t pid, const uint64_t *addresses, size_t count)
+{
+	struct iovec here[REMOTE_PAGES] = {0}, there[REMOTE_PAGES] = {0};
+	unsigned long pages = 0;
+	ssize_t n;
+
+	remote_refresh(remote);
+	for (size_t i = 0; i < count && pages < REMOTE_PAGES; i++) {
+		uint64_t first = addresses[i] - addresses[i] % REMOTE_PAGE_BYTES;
+		size_t at = first / REMOTE_PAGE_BYTES % REMOTE_PAGES;
+
+		if (remote->pages[at].generation == remote->generation)
+			continue;
+		remote->pages[at].address = first;
+		remote->pages[at].generation = remote->generation;
+		here[pages] = (struct iovec){remote->pages[at].bytes, REMOTE_PAGE_BYTES};
+		there[pages++] =
+		    (struct iovec){(void *)(uintptr_t)first, REMOTE_PAGE_BYTES}; // NOLINT: an address there
+	}
+	n = process_vm_readv(pid, here, pages, there, pages, 0);
+	for (unsigned long i = n > 0 ? (unsigned long)n / REMOTE_PAGE_BYTES : 0; i < pages; i++)
+		remote->pages[(uintptr_t)there[i].iov_base / REMOTE_PAGE_BYTES % REMOTE_PAGES].generation = 0;
 }
 
 int remote_read_now(struct remote *remote, uint64_t address, void *out, size_t size)
@@ -62,7 +87,7 @@ bool remote_read(struct remote *remote, uint64_t address, void *out, size_t size
 
 /* ---- stacks ------------------------------------------------------------------------------------------------------ */
 
-static bool first_frame(struct remote *remote, uint64_t state, uint64_t *frame)
+bool remote_first_frame(struct remote *remote, uint64_t state, uint64_t *frame)
 {
 	const struct sampling *layout = &remote->layout;
 
@@ -111,7 +136,7 @@ int remote_stack(struct remote *remote, uint64_t state, struct remote_frame fram
 	int count = 0, steps = 0, turn = 8;
 	uint64_t at, passed = 0; /* an earlier frame: generators that are relinked meanwhile may look like a cycle */
 
-	if (!first_frame(remote, state, &at))
+	if (!remote_first_frame(remote, state, &at))
 		return -1;
 	while (at) {
 		struct remote_frame *frame = &frames[count];
@@ -129,6 +154,7 @@ int remote_stack(struct remote *remote, uint64_t state, struct remote_frame fram
 		    !remote_word(remote, at + layout->frame_back, &at))
 			break;
 		frame->code &= ~UINT64_C(7); /* tag bits from 3.14 on */
+		frame->back = at;
 		if (is_entry(remote, frame))
 			continue;
 		if (!remote_instruction(remote, frame))
@@ -136,6 +162,19 @@ int remote_stack(struct remote *remote, uint64_t state, struct remote_frame fram
 		count++;
 	}
 	return count || !steps ? count : -1;
+}
+
+bool remote_same_frame(struct remote *remote, const struct remote_frame *frame, bool stands)
+{
+	const struct sampling *layout = &remote->layout;
+	struct remote_frame now = {.frame = frame->frame};
+
+	if (!remote_word(remote, frame->frame + layout->frame_code, &now.code) ||
+	    !remote_word(remote, frame->frame + layout->frame_back, &now.back))
+		return false;
+	now.code &= ~UINT64_C(7);
+	return now.code == frame->code && now.back == frame->back &&
+	       (!stands || (remote_instruction(remote, &now) && now.instruction == frame->instruction));
 }
 
 /* ---- objects ----------------------------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "evprof/sampling.h"
 
@@ -34,6 +35,7 @@ struct remote {
 /* One frame of a stack. */
 struct remote_frame {
 	uint64_t frame, code; /* addresses */
+	uint64_t back;	      /* of the caller's frame, or of an entry frame before it; 0: none */
 	int64_t instruction;  /* offset in bytes from the first; below 0: before it */
 };
 
@@ -46,6 +48,12 @@ struct remote_code {
 
 /* Invalidates all cached pages. */
 void remote_refresh(struct remote *remote);
+
+/*
+ * As remote_refresh(), then reads the pages of the addresses into the cache by one system call, within microseconds.
+ * Pages that cannot be read, or that others displace, are left out.
+ */
+void remote_refresh_pages(struct remote *remote, pid_t pid, const uint64_t *addresses, size_t count);
 
 /* Reads size bytes. False: not readable. */
 bool remote_read(struct remote *remote, uint64_t address, void *out, size_t size);
@@ -63,6 +71,12 @@ static inline bool remote_word(struct remote *remote, uint64_t address, uint64_t
  * suspends meanwhile may lead nowhere. Returns the number of frames; -1: not a stack.
  */
 int remote_stack(struct remote *remote, uint64_t state, struct remote_frame frames[REMOTE_FRAMES]);
+
+/* Reads what a thread state has as its innermost frame, or as the entry frame before it. False: not readable. */
+bool remote_first_frame(struct remote *remote, uint64_t state, uint64_t *frame);
+
+/* Whether a frame has the code and the caller that it had, and, with stands, the instruction. */
+bool remote_same_frame(struct remote *remote, const struct remote_frame *frame, bool stands);
 
 /* Reads the instruction of a frame with a code. False: not readable. */
 bool remote_instruction(struct remote *remote, struct remote_frame *frame);
