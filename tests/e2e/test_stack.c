@@ -2,6 +2,7 @@
  * test_stack.c - evprof stack prints what the threads of a running Python do, recorded or not. The oracles are the
  * program's own faulthandler, and the program's source.
  */
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,18 @@ SCENARIO(stack, locals, 6)
 	python_needs(python, "ctypes");
 	outcome = run(.python = python, .how = JOB_BARE, .args = {"@stacked_locals.py", build_path("evprof")});
 	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"), "the variables are Python's own");
+}
+
+/* Native frames between the Python ones, of parked threads, in a program that goes on. */
+SCENARIO(stack, native, 6)
+{
+	struct outcome *outcome;
+
+	python_needs(python, "ctypes");
+	if (!dlopen("libunwind-ptrace.so.0", RTLD_LAZY))
+		cr_skip("libunwind is not installed");
+	outcome = run(.python = python, .how = JOB_BARE, .args = {"@stacked_native.py", build_path("evprof")});
+	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"), "the native frames are backtrace()'s");
 }
 
 /* A hundred looks at a busy program in make check-all. */

@@ -62,49 +62,36 @@ static bool is_defined(const Elf64_Sym *symbol)
 	return symbol->st_shndx != SHN_UNDEF && symbol->st_value && (type == STT_FUNC || type == STT_OBJECT);
 }
 
-/* texts ends with NUL. */
-static unsigned match(const Elf64_Sym *symbol, const char *texts, uint64_t texts_bytes, struct elf_symbol *wanted,
-		      unsigned count)
-{
-	if (!is_defined(symbol) || symbol->st_name >= texts_bytes)
-		return 0;
-	for (unsigned i = 0; i < count; i++) {
-		if (wanted[i].value || strcmp(wanted[i].name, texts + symbol->st_name) != 0)
-			continue;
-		wanted[i].value = symbol->st_value;
-		wanted[i].size = symbol->st_size;
-		return 1;
-	}
-	return 0;
-}
+typedef bool report(void *context, const struct elf_symbol *symbol);
 
-static unsigned search_table(int fd, const Elf64_Shdr *table, const Elf64_Shdr *strings, struct elf_symbol *wanted,
-			     unsigned count)
+/* False: found() has ended it. */
+static bool report_table(int fd, const Elf64_Shdr *table, const Elf64_Shdr *strings, report *found, void *context)
 {
 	Elf64_Sym *symbols = read_new(fd, table->sh_size, table->sh_offset);
 	char *texts = symbols ? read_new(fd, strings->sh_size, strings->sh_offset) : NULL;
-	unsigned found = 0;
+	bool more = true;
 
 	if (texts) {
 		texts[strings->sh_size - 1] = 0;
-		for (uint64_t i = 0; i < table->sh_size / sizeof(*symbols) && found < count; i++)
-			found += match(&symbols[i], texts, strings->sh_size, wanted, count);
+		for (uint64_t i = 0; i < table->sh_size / sizeof(*symbols) && more; i++)
+			if (is_defined(&symbols[i]) && symbols[i].st_name < strings->sh_size)
+				more = found(context, &(struct elf_symbol){.name = texts + symbols[i].st_name,
+									   .value = symbols[i].st_value,
+									   .size = symbols[i].st_size});
 	}
 	free(texts);
 	free(symbols);
-	return found;
+	return more;
 }
 
-int elf_file_find(int fd, struct elf_symbol *symbols, unsigned count)
+int elf_file_each(int fd, report *found, void *context)
 {
 	static const uint32_t types[] = {SHT_DYNSYM, SHT_SYMTAB};
 	Elf64_Ehdr header;
 	Elf64_Shdr *sections;
-	unsigned found = 0;
+	bool more = true;
 	int r = read_header(fd, &header);
 
-	for (unsigned i = 0; i < count; i++)
-		symbols[i].value = symbols[i].size = 0;
 	if (r < 0)
 		return r;
 	if (header.e_shentsize != sizeof(*sections) || !header.e_shnum || header.e_shnum > SECTIONS_MOST)
@@ -113,11 +100,44 @@ int elf_file_find(int fd, struct elf_symbol *symbols, unsigned count)
 	if (!sections)
 		return -errno;
 	for (unsigned type = 0; type < 2; type++)
-		for (unsigned i = 0; i < header.e_shnum && found < count; i++)
+		for (unsigned i = 0; i < header.e_shnum && more; i++)
 			if (sections[i].sh_type == types[type] && sections[i].sh_link < header.e_shnum)
-				found += search_table(fd, &sections[i], &sections[sections[i].sh_link], symbols, count);
+				more = report_table(fd, &sections[i], &sections[sections[i].sh_link], found, context);
 	free(sections);
-	return (int)found;
+	return 0;
+}
+
+struct search {
+	struct elf_symbol *wanted;
+	unsigned count, found;
+};
+
+static bool match(void *context, const struct elf_symbol *symbol)
+{
+	struct search *search = context;
+
+	for (unsigned i = 0; i < search->count; i++) {
+		struct elf_symbol *wanted = &search->wanted[i];
+
+		if (wanted->value || strcmp(wanted->name, symbol->name) != 0)
+			continue;
+		wanted->value = symbol->value;
+		wanted->size = symbol->size;
+		search->found++;
+		break;
+	}
+	return search->found < search->count;
+}
+
+int elf_file_find(int fd, struct elf_symbol *symbols, unsigned count)
+{
+	struct search search = {symbols, count, 0};
+	int r;
+
+	for (unsigned i = 0; i < count; i++)
+		symbols[i].value = symbols[i].size = 0;
+	r = elf_file_each(fd, match, &search);
+	return r < 0 ? r : (int)search.found;
 }
 
 int elf_file_base(int fd, uint64_t *base)

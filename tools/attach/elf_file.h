@@ -21,6 +21,12 @@ struct elf_symbol {
  */
 int elf_file_find(int fd, struct elf_symbol *symbols, unsigned count);
 
+/*
+ * Calls found() with each function and variable that the file defines, dynamic symbols first; it returns false to end.
+ * The name is valid during the call. Returns 0 or -errno, as above.
+ */
+int elf_file_each(int fd, bool (*found)(void *context, const struct elf_symbol *symbol), void *context);
+
 /* The address in the file of the first loaded byte, which begins at the start of the file's first mapping. */
 int elf_file_base(int fd, uint64_t *base);
 

@@ -19,12 +19,13 @@ static const char help_text[] =
     "\n"
     "Prints what all threads of a running Python, 3.6 or later, do now: their functions with file and line, the\n"
     "innermost first, and what they wait for; then the suspended tasks (3.8 or later). The process is recorded or\n"
-    "not, is not stopped, and runs nothing for it.\n"
+    "not, runs nothing for it, and is not stopped without --native.\n"
     "NAME is that of the program or its script (gunicorn, app.py); all are those of this host that may be read.\n"
     "\n"
     "      --locals  with the local variables: the values of None, bool, int, float, str and bytes, the type and "
     "length\n"
     "                of containers, the type of other objects. They may be secrets\n"
+    "      --native  with the native frames between them. Each thread is stopped for that, for milliseconds\n"
     "      --json    for programs: \"processes\"\n"
     "\n"
     "Needs the right to trace the process: its user's or root's.\n"
@@ -34,7 +35,8 @@ static const char help_text[] =
 #define NAME_BYTES 4096
 
 struct request {
-	bool json, locals;
+	bool json;
+	struct snapshot_wish wish;
 	const char *target;
 	struct output output;
 	size_t printed, failed;
@@ -107,7 +109,7 @@ static void show_process(struct request *request, pid_t pid, bool named)
 	static struct snapshot snapshot;
 	char why[512];
 
-	if (snapshot_take(&snapshot, pid, request->locals, why, sizeof(why)) == 0) {
+	if (snapshot_take(&snapshot, pid, &request->wish, why, sizeof(why)) == 0) {
 		print_one(request, &snapshot);
 	} else if (named) {
 		output_message("evprof stack: %s", why);
@@ -168,7 +170,8 @@ static int show(struct request *request)
 
 int cmd_stack(int argc, char **argv)
 {
-	static const struct verb_option options_known[] = {VERB_FLAG("locals", 0, request, locals),
+	static const struct verb_option options_known[] = {VERB_FLAG("locals", 0, request, wish.locals),
+							   VERB_FLAG("native", 0, request, wish.native),
 							   VERB_FLAG("json", 0, request, json), VERB_OPTIONS_END};
 	static const struct verb_usage usage = {"stack", options_known, {help_text}};
 	static struct request request;

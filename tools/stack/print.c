@@ -75,8 +75,40 @@ static void print_frame(struct output *output, const struct snapshot *snapshot, 
 	print_locals(output, locals);
 }
 
+static void print_native(struct output *output, const struct native_frame *frame)
+{
+	output_string(output, "    ");
+	if (frame->name[0])
+		output_line(output, text_of(frame->name));
+	else
+		output_format(output, "0x%llx", (unsigned long long)frame->address);
+	output_string(output, " [");
+	output_line(output, text_of(frame->module));
+	output_string(output, "]\n");
+}
+
+static void print_frames(struct output *output, const struct snapshot *snapshot, const struct stack_thread *thread,
+			 const struct frame_locals *locals, const struct native_stack *native)
+{
+	if (native && !native->merged_count)
+		output_string(output, "    (no native frames: the thread cannot be stopped)\n");
+	if (native && native->apart)
+		output_string(output, "    (which native frames run which Python functions is not known)\n");
+	for (size_t i = 0; native && i < native->merged_count; i++) {
+		uint32_t number = native->merged[i].number;
+
+		if (native->merged[i].native)
+			print_native(output, &native->at[number]);
+		else
+			print_frame(output, snapshot, &thread->frames[number], locals ? &locals[number] : NULL);
+	}
+	for (size_t i = 0; i < thread->count && !(native && native->merged_count); i++)
+		print_frame(output, snapshot, &thread->frames[i], locals ? &locals[i] : NULL);
+}
+
+/* native: NULL: not read. */
 static void print_thread(struct output *output, const struct snapshot *snapshot, const struct stack_thread *thread,
-			 const struct frame_locals *locals)
+			 const struct frame_locals *locals, const struct native_stack *native)
 {
 	output_format(output, "Thread %d", (int)thread->tid);
 	if (thread->name[0]) {
@@ -97,8 +129,7 @@ static void print_thread(struct output *output, const struct snapshot *snapshot,
 					  : "    (the functions change too fast to be read)\n");
 	else if (!thread->count)
 		output_string(output, "    (no Python function)\n");
-	for (size_t i = 0; i < thread->count; i++)
-		print_frame(output, snapshot, &thread->frames[i], locals ? &locals[i] : NULL);
+	print_frames(output, snapshot, thread, locals, native);
 }
 
 static void print_task(struct output *output, const struct snapshot *snapshot, const struct suspended_task *task,
@@ -121,7 +152,8 @@ void print_snapshot(struct output *output, const struct snapshot *snapshot)
 	output_format(output, "\nPython 3.%d.%d%s\n\n", layout->minor, layout->micro,
 		      layout->free_threaded ? ", free-threaded" : "");
 	for (size_t i = 0; i < snapshot->threads.count; i++) {
-		print_thread(output, snapshot, &snapshot->threads.at[i], locals_at(snapshot, at));
+		print_thread(output, snapshot, &snapshot->threads.at[i], locals_at(snapshot, at),
+			     snapshot->native ? &snapshot->native[i] : NULL);
 		at += snapshot->threads.at[i].count;
 	}
 	for (size_t i = 0; i < snapshot->suspended.count; i++) {
@@ -205,8 +237,32 @@ static void put_frames(struct output *output, const struct snapshot *snapshot, c
 	output_string(output, "]}");
 }
 
+/* The last member of an object. */
+static void put_merged(struct output *output, const struct snapshot *snapshot, const struct stack_thread *thread,
+		       const struct native_stack *native, size_t first)
+{
+	output_format(output, "\"merged\":%s,\"frames\":[", native->apart ? "false" : "true");
+	for (size_t i = 0; i < native->merged_count; i++) {
+		uint32_t number = native->merged[i].number;
+		const struct native_frame *frame = &native->at[number];
+
+		output_string(output, i ? "," : "");
+		if (!native->merged[i].native) {
+			put_frame(output, snapshot, &thread->frames[number], locals_at(snapshot, first + number));
+			continue;
+		}
+		output_char(output, '{');
+		put_member(output, "native", frame->name);
+		output_char(output, ',');
+		put_member(output, "module", frame->module);
+		output_format(output, ",\"address\":\"0x%llx\"}", (unsigned long long)frame->address);
+	}
+	output_string(output, "]}");
+}
+
+/* native: NULL: not read. */
 static void put_thread(struct output *output, const struct snapshot *snapshot, const struct stack_thread *thread,
-		       size_t first)
+		       const struct native_stack *native, size_t first)
 {
 	output_format(output, "{\"tid\":%d,", (int)thread->tid);
 	put_member(output, "name", thread->name);
@@ -215,7 +271,12 @@ static void put_thread(struct output *output, const struct snapshot *snapshot, c
 	output_char(output, ',');
 	put_member(output, "detail", thread->wait.detail);
 	output_format(output, ",\"complete\":%s,", thread->changed ? "false" : "true");
-	put_frames(output, snapshot, thread->frames, thread->count, first);
+	if (native)
+		output_format(output, "\"native\":%s,", native->merged_count ? "true" : "false");
+	if (native && native->merged_count)
+		put_merged(output, snapshot, thread, native, first);
+	else
+		put_frames(output, snapshot, thread->frames, thread->count, first);
 }
 
 static void put_tasks(struct output *output, const struct snapshot *snapshot, size_t first)
@@ -245,7 +306,8 @@ void print_snapshot_json(struct output *output, const struct snapshot *snapshot)
 	output_format(output, ",\"python\":\"3.%d.%d\",\"threads\":[", layout->minor, layout->micro);
 	for (size_t i = 0; i < snapshot->threads.count; i++) {
 		output_string(output, i ? "," : "");
-		put_thread(output, snapshot, &snapshot->threads.at[i], at);
+		put_thread(output, snapshot, &snapshot->threads.at[i], snapshot->native ? &snapshot->native[i] : NULL,
+			   at);
 		at += snapshot->threads.at[i].count;
 	}
 	output_string(output, "],");

@@ -72,7 +72,22 @@ static int read_locals(struct snapshot *snapshot)
 	return r;
 }
 
-int snapshot_take(struct snapshot *snapshot, pid_t pid, bool locals, char *why, size_t bytes)
+/* -ENOMEM, or -1 with a line in why. */
+static int read_native(struct snapshot *snapshot, char *why, size_t bytes)
+{
+	struct native native;
+	int r = native_open(&native, &snapshot->process, why, bytes);
+
+	if (r == 0 && !(snapshot->native = calloc(snapshot->threads.count + 1, sizeof(*snapshot->native))))
+		r = -ENOMEM;
+	for (size_t i = 0; i < snapshot->threads.count && r == 0; i++)
+		r = native_read(&native, &snapshot->layout, &snapshot->process, &snapshot->codes,
+				&snapshot->threads.at[i], &snapshot->native[i]);
+	native_close(&native);
+	return r;
+}
+
+int snapshot_take(struct snapshot *snapshot, pid_t pid, const struct snapshot_wish *wish, char *why, size_t bytes)
 {
 	int r;
 
@@ -82,9 +97,14 @@ int snapshot_take(struct snapshot *snapshot, pid_t pid, bool locals, char *why, 
 		return -1;
 	read_command(snapshot);
 	r = stack_threads_read(&snapshot->layout, &snapshot->process, &snapshot->codes, &snapshot->threads);
+	if (r == 0 && snapshot->threads.count && wish->native) {
+		r = read_native(snapshot, why, bytes);
+		if (r == -1)
+			return -1;
+	}
 	if (r == 0 && snapshot->threads.count)
 		r = suspended_read(&snapshot->layout, &snapshot->process, &snapshot->codes, &snapshot->suspended);
-	if (r == 0 && locals)
+	if (r == 0 && wish->locals)
 		r = read_locals(snapshot);
 	if (r == 0 && snapshot->threads.count)
 		return 0;
@@ -98,8 +118,12 @@ void snapshot_done(struct snapshot *snapshot)
 {
 	for (size_t i = 0; snapshot->locals && i < snapshot->frame_count; i++)
 		locals_done(&snapshot->locals[i]);
+	for (size_t i = 0; snapshot->native && i < snapshot->threads.count; i++)
+		native_stack_done(&snapshot->native[i]);
 	free(snapshot->locals);
+	free(snapshot->native);
 	snapshot->locals = NULL;
+	snapshot->native = NULL;
 	suspended_done(&snapshot->suspended);
 	stack_threads_done(&snapshot->threads);
 	codes_done(&snapshot->codes);
