@@ -42,5 +42,7 @@ const char *package_variable(const struct python *python, const char *package)
 
 const char *service_variable(const struct python *python, const char *package)
 {
-	return variable_of(python, package, text("%s:%s-services", package_folder(python), package_folder(python)));
+	const char *folder = package_folder(python);
+
+	return variable_of(python, package, text("%s:%s-services:%s-tables", folder, folder, folder));
 }

@@ -92,7 +92,7 @@ if have_pip; then
 		IFS=$words
 		version=$1
 		shift
-		for set in "$version" "$version-frontends" "$version-services" ${EVPROF_TEST_ALL:+"$version-peaks"}; do
+		for set in "$version" "$version-frontends" "$version-services" "$version-tables" ${EVPROF_TEST_ALL:+"$version-peaks"}; do
 			[ -e "$pins/$set.txt" ] &&
 				fetch "$pins/$set.txt" "$folder/$set" wheels "$version" "$(uname -m)" "$@"
 		done

@@ -26,6 +26,7 @@ versions="3.6 3.7 3.8 3.9 3.10 3.11 3.12 3.13 3.13t 3.14 3.15"
 frontends="3.8-frontends 3.9-frontends 3.10-frontends 3.11-frontends 3.12-frontends 3.13-frontends 3.13t-frontends 3.14-frontends
 	3.15-frontends"
 services="3.8-services 3.11-services 3.13-services"
+tables="3.11-tables 3.13-tables"
 
 fail() {
 	echo "renew_pins.sh: $*" >&2
@@ -35,7 +36,7 @@ fail() {
 # For programs under evprof; what trio wants until 3.10, because pip asks its own version of Python what a dependency is
 # for; readers of pstats files, which want 3.9; for the package in tools/python, on two versions, because they are large.
 # VERSION; VERSION-frontends: pytest and Jupyter, in a folder of their own; VERSION-services: web frameworks, their servers and
-# tracers, on three versions; VERSION-peaks: memray, and what the programs use whose memory is compared with memray's.
+# tracers, on three versions; VERSION-tables: what reads folders of tables; VERSION-peaks: memray, and what the programs use whose memory is compared with memray's.
 wanted() {
 	case $1 in
 	3.12-peaks) echo "memray numpy<2" && return ;;
@@ -48,6 +49,8 @@ wanted() {
 		return
 		;;
 	*-services) return ;;
+	3.11-tables | 3.13-tables) echo duckdb && return ;;
+	*-tables) return ;;
 	3.6-* | 3.7-*) return ;;
 	*-frontends)
 		list="pytest pytest-xdist pytest-cov ipykernel nbclient"
@@ -202,7 +205,7 @@ trap '[ $? = 0 ] && rm -rf "$work"' EXIT
 have_pip || fail "no Python here can make an environment with pip"
 [ $# -gt 0 ] || {
 	# shellcheck disable=SC2086 # words
-	set -- $versions $frontends $services $peaks viztracer npm packaging ci docs
+	set -- $versions $frontends $services $tables $peaks viztracer npm packaging ci docs
 }
 for one in "$@"; do
 	case $one in
@@ -216,6 +219,6 @@ for one in "$@"; do
 		# shellcheck disable=SC2046 # words
 		renew "$pins/$one.txt" $(wanted "$one")
 		;;
-	*) fail "no pins of \"$one\"; one of: $versions $frontends $services $peaks viztracer npm packaging ci docs" ;;
+	*) fail "no pins of \"$one\"; one of: $versions $frontends $services $tables $peaks viztracer npm packaging ci docs" ;;
 	esac
 done

@@ -363,14 +363,16 @@ Test(verbs, marks_that_are_not_there)
 	cr_expect(verb(cmd_report, "--between here,here TRACE") == 0, "%s", ran.err);
 }
 
-/* A large table has a smaller form, which the Python package writes. */
-Test(verbs, help_of_csv_names_parquet)
+/* Tables are a folder, which another program writes. */
+Test(verbs, export_of_tables_is_refused_without_folder)
 {
 	finish();
-	cr_expect(verb(cmd_export, "--help") == 0 && strstr(ran.out, "to_parquet(FILE)"));
-	cr_expect(verb(cmd_export, "--format parquet TRACE -o /dev/null") == 2);
-	cr_expect_str_eq(ran.err, "evprof export: the Python package writes Parquet: "
-				  "evprof.load(TRACE).to_parquet(FILE)\n");
+	cr_expect(verb(cmd_export, "--help") == 0 && strstr(ran.out, "--tables LIST"));
+	cr_expect(verb(cmd_export, "--format parquet TRACE") == 2);
+	cr_expect(strstr(ran.err, "--format parquet needs -o FOLDER"), "%s", ran.err);
+	cr_expect(verb(cmd_export, "--format parquet,csv --beside TRACE") == 2);
+	cr_expect(strstr(ran.err, "there is no format \"parquet\"") && strstr(ran.err, "parquet, arrow\n"), "%s",
+		  ran.err);
 }
 
 /* Of the first bytes of a file that export wrote without --format. */

@@ -25,7 +25,7 @@
 #define EVPROF_READER_API __attribute__((visibility("default")))
 
 /* It changes when the interface does. */
-#define EVPROF_READER_VERSION 1
+#define EVPROF_READER_VERSION 2
 
 struct evprof_trace;
 struct evprof_table;
@@ -76,6 +76,19 @@ EVPROF_READER_API void evprof_text_free(char *text);
  */
 EVPROF_READER_API int evprof_trace_stream(struct evprof_trace *trace, const char *const *options,
 					  struct arrow_stream *stream, char *error, size_t error_bytes);
+
+/*
+ * Takes a batch of rows, which is valid until it returns; an Arrow stream of it, made meanwhile, stays valid. It makes
+ * no other call with the trace. Not 0: no more rows are wanted.
+ */
+typedef int evprof_take_rows(void *owner, struct evprof_table *rows);
+/*
+ * Makes a table in batches of batch-rows rows, without a limit for their number: "calls", a row each when it ends
+ * (call_rows.c), or "samples" (sample_rows.c). The first batch comes even if it has no rows. Memory: the batches that
+ * the caller keeps and one more, and what a call walk needs (replay/call_walk.h). -ECANCELED: no more were wanted.
+ */
+EVPROF_READER_API int evprof_trace_rows(struct evprof_trace *trace, const char *what, const char *const *options,
+					evprof_take_rows *take, void *owner, char *error, size_t error_bytes);
 
 EVPROF_READER_API uint64_t evprof_table_rows(const struct evprof_table *table);
 EVPROF_READER_API uint32_t evprof_table_columns(const struct evprof_table *table);

@@ -63,6 +63,8 @@ static void find_values(struct completion_option *option, const char *verb, cons
 	if (format && (strcmp(verb, "export") == 0 || strcmp(verb, "run") == 0))
 		for (size_t i = 0; i < export_format_count; i++)
 			add_word(option->values, export_formats[i].name);
+	if (format && strcmp(verb, "export") == 0)
+		add_word(option->values, "parquet arrow");
 	if (strcmp(verb, "diff") == 0 && strcmp(option->name, "sort") == 0)
 		for (size_t i = 0; i < DIFF_MEASURES; i++)
 			add_word(option->values, diff_measures[i].sort);

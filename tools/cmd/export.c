@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cmd/export_tables.h"
 #include "cmd/verbs.h"
 #include "export/export.h"
 #include "replay/call_walk.h"
@@ -35,6 +36,15 @@ const struct export_format export_formats[] = {
 
 const size_t export_format_count = sizeof(export_formats) / sizeof(export_formats[0]);
 
+static const char tables_help[] =
+    "\n"
+    "Only with --format parquet and arrow:\n"
+    "      --tables LIST         some of calls,events,allocations,samples,functions (default: all). A file of each is\n"
+    "                            FOLDER/TABLE/day=DAY/service=SERVICE/host=HOST/TRACE.parquet\n"
+    "      --service NAME        the service (default: the program), --host NAME: the host (default: that of the "
+    "trace)\n"
+    "      --python PYTHON       a Python from 3.8 on with pyarrow (default: python3)\n";
+
 static void print_help(void)
 {
 	const struct export_option *option;
@@ -47,7 +57,9 @@ static void print_help(void)
 	for (size_t i = 0; i < export_format_count; i++)
 		printf("                          %-18s %s\n", export_formats[i].name, export_formats[i].summary);
 	printf(
-	    "  -o, --output FILE     - is stdout\n"
+	    "                          parquet, arrow     tables in a folder, for DuckDB, Polars, pandas, Spark, "
+	    "ClickHouse\n"
+	    "  -o, --output FILE     - is stdout; of parquet and arrow a folder\n"
 	    "      --beside          next to the trace, with its name and the suffix of the format; --format may be a\n"
 	    "                        list with commas\n"
 	    "\n"
@@ -61,6 +73,7 @@ static void print_help(void)
 			printf("      --%s%s%s\n%s", option->name, option->value ? " " : "",
 			       option->value ? option->value : "", option->help);
 	}
+	fputs(tables_help, stdout);
 	printf("\n"
 	       "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read or the file not written.\n");
 }
@@ -108,24 +121,15 @@ static const struct export_format *format_of_file(const char *path)
 static void print_formats(void)
 {
 	for (size_t i = 0; i < export_format_count; i++)
-		fprintf(stderr, "%s %s", i ? "," : "", export_formats[i].name);
-	fprintf(stderr, "\n");
-}
-
-/* Points to the Python package, which writes Parquet. */
-static bool is_parquet(const char *name)
-{
-	if (strcmp(name, "parquet") != 0)
-		return false;
-	fprintf(stderr, "evprof export: the Python package writes Parquet: evprof.load(TRACE).to_parquet(FILE)\n");
-	return true;
+		fprintf(stderr, " %s,", export_formats[i].name);
+	fprintf(stderr, " parquet, arrow\n");
 }
 
 static const struct export_format *find_format(const char *name)
 {
 	const struct export_format *found = format_named(name);
 
-	if (!found && !is_parquet(name)) {
+	if (!found) {
 		fprintf(stderr, "evprof export: there is no format \"%s\"; the formats are", name);
 		print_formats();
 	}
@@ -189,6 +193,8 @@ struct request {
 	size_t format_count;
 	bool beside;
 	const char *to;
+	struct export_tables tables;	    /* format is NULL: none of them */
+	const char *names, *service, *host; /* of the tables */
 	struct filter filter;
 	struct verb_option options[VERB_OPTIONS_MAX];
 	struct given {
@@ -227,6 +233,9 @@ static bool take_formats(void *owner, const struct verb_option *option, const ch
 
 	(void)option;
 	request->format_count = 0;
+	request->tables.format = export_tables_has(names) ? names : NULL;
+	if (request->tables.format)
+		return true;
 	for (char *name = strtok_r((char *)names, ",", &state); name; name = strtok_r(NULL, ",", &state)) {
 		const struct export_format *format = find_format(name);
 
@@ -256,6 +265,10 @@ static void make_options(struct request *request)
 	    VERB_TAKE("format", 'f', required_argument, take_formats, 0),
 	    VERB_TEXT("output", 'o', request, to),
 	    VERB_FLAG("beside", 0, request, beside),
+	    VERB_TEXT("tables", 0, request, names),
+	    VERB_TEXT("service", 0, request, service),
+	    VERB_TEXT("host", 0, request, host),
+	    VERB_TEXT("python", 0, request, tables.python),
 	    VERB_FILTER_OPTIONS(verb_take_filter),
 	    VERB_OPTIONS_END,
 	};
@@ -313,13 +326,33 @@ static bool knows_format(struct request *request)
 	return false;
 }
 
+static int run_tables(const struct request *request, int argc)
+{
+	if (!verb_has_one_trace("export", argc))
+		;
+	else if (!request->to || request->beside)
+		cli_misused("export", "--format %s needs -o FOLDER", request->tables.format);
+	else if (request->given_count)
+		cli_misused("export", "the format %s has no option --%s", request->tables.format,
+			    request->given[0].name);
+	else if (request->filter.clock != CPU_CLOCK_WALL)
+		cli_misused("export", "%s shows events at their times; it has no --clock", request->tables.format);
+	else
+		return export_tables_run(&request->tables);
+	return CLI_FAILED;
+}
+
 static int run_request(struct request *request, int argc, char **argv)
 {
 	struct export what = {.filter = &request->filter};
 	int status = CLI_FAILED;
 
+	if (request->tables.format)
+		return run_tables(request, argc);
 	if (!verb_has_one_trace("export", argc))
 		;
+	else if (request->names || request->service || request->host)
+		cli_misused("export", "--tables, --service and --host are for --format parquet and arrow");
 	else if (request->beside && request->to)
 		cli_misused("export", "--beside and -o exclude each other");
 	else if (request->beside && strcmp(argv[optind], "-") == 0)
@@ -348,6 +381,8 @@ int cmd_export(int argc, char **argv)
 	int status = CLI_FAILED;
 
 	make_options(&request);
+	request.tables.count = argc - 1;
+	request.tables.arguments = argv + 1;
 	if (request.given)
 		status = verb_parse(&usage, argc, argv, &request, &request.filter);
 	else

@@ -51,8 +51,7 @@ const struct export_option export_csv_options[] = {
      offsetof(struct export, since_start)},
     {"no-freed-sizes", NULL,
      "                            0 for the sizes of freed blocks: live blocks need not be kept in memory\n"
-     "                            The same table as Parquet, which is far smaller: in Python,\n"
-     "                            evprof.load(TRACE).to_parquet(FILE)\n",
+     "                            As Parquet the same rows are far smaller\n",
      NULL, offsetof(struct export, no_freed_sizes)},
     {0}};
 

@@ -9,6 +9,7 @@ import inspect
 import sys
 
 NEEDS = {"to_numpy": "numpy", "to_dataframe": "pandas", "to_arrow": "pyarrow", "batches": "pyarrow", "to_parquet": "pyarrow",
+         "to_tables": "pyarrow", "export_tables": "pyarrow",
          "to_polars": "polars", "plot_events": "matplotlib", "plot_memory": "matplotlib", "plot_functions": "matplotlib"}
 
 
@@ -28,7 +29,7 @@ ran, absent, without = 0, set(), []
 PLUGINS = [plugin for plugin, package in (("pytest_plugin", "pytest"), ("otel", "opentelemetry"), ("sentry", "sentry_sdk"))
            if importlib.util.find_spec(package) is not None]
 # recording comes last: from then on the library is in the process.
-for name in ["errors", "table", "text", "_tool", "trace", "_limits", "_watch", "wsgi", "asgi"] + PLUGINS + ["recording"]:
+for name in ["errors", "table", "text", "_tool", "trace", "tables", "_limits", "_watch", "wsgi", "asgi"] + PLUGINS + ["recording"]:
     module = importlib.import_module("evprof." + name)
     for test in doctest.DocTestFinder(exclude_empty=False).find(module, extraglobs={"trace_path": sys.argv[1]}):
         public = not any(part.startswith("_") for part in test.name.split(".")[1:])

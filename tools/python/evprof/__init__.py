@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .errors import EvprofError, EvprofFileError
     from .recording import active, counter, mark, profile, snapshot, span, start, stop, trace_path
     from .table import Column, Table
+    from .tables import export_tables
     from .text import Text
     from .trace import CFunction, Code, Damage, Process, Thread, Trace, load
 
@@ -32,6 +33,7 @@ _MODULES = {
     "errors": ("EvprofError", "EvprofFileError"),
     "recording": ("active", "counter", "mark", "profile", "snapshot", "span", "start", "stop", "trace_path"),
     "table": ("Column", "Table"),
+    "tables": ("export_tables",),
     "text": ("Text",),
     "trace": ("CFunction", "Code", "Damage", "Process", "Thread", "Trace", "load"),
 }
@@ -39,7 +41,7 @@ _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 _PLACES["load_ipython_extension"] = "notebook"  # %load_ext evprof
 
 __all__ = ["EVENTS", "CFunction", "Code", "Column", "Damage", "EvprofError", "EvprofFileError", "Process", "Table", "Text",
-           "Thread", "Trace", "active", "counter", "load", "mark", "profile", "snapshot", "span", "start", "stop", "trace_path"]
+           "Thread", "Trace", "active", "counter", "export_tables", "load", "mark", "profile", "snapshot", "span", "start", "stop", "trace_path"]
 
 
 def __getattr__(name: str) -> "Any":

@@ -7,14 +7,15 @@ import ctypes
 import errno
 import os
 import threading
-from typing import Any, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Tuple
 
 from ._paths import find
 from .errors import EvprofError, file_error
 
-_VERSION = 1
+_VERSION = 2
 _ERROR_BYTES = 1024
 _ABOUT_THE_TRACE = (errno.EINVAL, errno.EBADMSG, errno.ENOTSUP, errno.ECHILD, errno.EOVERFLOW)
+_TAKE_ROWS = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 _CAPSULE_NAME = b"arrow_array_stream"
 
 #: Names and values of options, as api.h describes them.
@@ -54,6 +55,7 @@ def _load() -> Any:
              [void, text, options, out, ctypes.POINTER(ctypes.c_size_t), text, ctypes.c_size_t]),
             ("evprof_text_free", None, [void]),
             ("evprof_trace_stream", ctypes.c_int, [void, options, void, text, ctypes.c_size_t]),
+            ("evprof_trace_rows", ctypes.c_int, [void, text, options, _TAKE_ROWS, void, text, ctypes.c_size_t]),
             ("evprof_table_rows", ctypes.c_uint64, [void]),
             ("evprof_table_columns", ctypes.c_uint32, [void]),
             ("evprof_table_column", None, [void, ctypes.c_uint32, ctypes.POINTER(_Column)]),
@@ -204,3 +206,26 @@ class TracePointer:
         _check(library().evprof_trace_stream(self._pointer, _pairs(options), stream.address, error, _ERROR_BYTES), error,
                self._path)
         return stream
+
+    def rows(self, what: str, options: Options, take: Callable[[StreamPointer], bool]) -> None:
+        """A table in batches: calls take() with a stream of each, until it returns false or raises. take() makes no other call with
+        the trace."""
+        failed: List[BaseException] = []
+
+        def take_rows(_owner: Optional[int], table: Optional[int]) -> int:
+            try:
+                stream = StreamPointer()
+                if library().evprof_table_stream(table, stream.address):
+                    raise MemoryError("evprof: out of memory")
+                return 0 if take(stream) else 1
+            except BaseException as exception:  # it cannot go through C
+                failed.append(exception)
+                return 1
+
+        error = ctypes.create_string_buffer(_ERROR_BYTES)
+        result = library().evprof_trace_rows(self._pointer, what.encode(), _pairs(options), _TAKE_ROWS(take_rows), None, error,
+                                             _ERROR_BYTES)
+        if failed:
+            raise failed[0]
+        if result != -errno.ECANCELED:
+            _check(result, error, self._path)

@@ -51,9 +51,10 @@ def report(path: str, words: List[str]) -> Text:
 
 
 def words_for(arguments: List[str]) -> List[str]:
-    """The tool's arguments. `run` gets this Python for scripts, -m and -c; an option of the user comes later and counts."""
-    if arguments[:1] == ["run"] and sys.executable:
-        return ["run", "--python", sys.executable] + arguments[1:]
+    """The tool's arguments. `run` gets this Python for scripts, -m and -c, `export` for tables; an option of the user comes later and
+    counts."""
+    if arguments[:1] in (["run"], ["export"]) and sys.executable:
+        return [arguments[0], "--python", sys.executable] + arguments[1:]
     return arguments
 
 

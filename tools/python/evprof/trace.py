@@ -467,6 +467,18 @@ class Trace:
             for batch in self._cleaned_batches(needs("pyarrow", "a Parquet file"), reader, clean_file_name):
                 writer.write_batch(batch)
 
+    def to_tables(self, folder: Union[str, "os.PathLike[str]"], **named: Any) -> Dict[str, int]:
+        """Writes calls, events, allocations, samples and functions as Parquet files below a folder; the number of rows of each. The
+        arguments are those of evprof.export_tables(). Needs pyarrow.
+
+        >>> import evprof, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     evprof.load(trace_path).to_tables(folder, tables="calls", include="leaf")
+        {'calls': 1000}
+        """
+        from .tables import export_tables
+        return export_tables(self, folder, **named)
+
     # --- outputs and analyses ---
 
     def _table(self, what: str, filters: Dict[str, Any]) -> Table:

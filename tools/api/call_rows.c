@@ -1,0 +1,165 @@
+/*
+ * call_rows.c - calls in batches, each row when its call ends, so that memory does not grow with the trace. See
+ * row_batches.h.
+ *
+ * id       of the call in the trace, from 0 on, in the order of the starts, thread after thread: its row in the table
+ *          "calls" (calls.c)
+ * parent   the id of the caller; -1: none. A caller ends later, so its row comes later
+ * start    ns since 1970, or with since-start since the start of the trace
+ *
+ * The other columns are those of the table "calls".
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "api/row_batches.h"
+#include "replay/call_walk.h"
+
+enum {
+	ROW_ID,
+	ROW_PARENT,
+	ROW_START,
+	ROW_DURATION,
+	ROW_OWN,
+	ROW_NAME,
+	ROW_MOD,
+	ROW_LINENO,
+	ROW_KIND,
+	ROW_END,
+	ROW_DEPTH,
+	ROW_TASK,
+	ROW_THREAD,
+	ROW_PID,
+	ROW_TID,
+	ROW_COLUMNS
+};
+
+static const struct table_field fields[ROW_COLUMNS] = {
+    [ROW_ID] = {"id", TABLE_INT64, false},	  [ROW_PARENT] = {"parent", TABLE_INT64, false},
+    [ROW_START] = {"start", TABLE_INT64, false},  [ROW_DURATION] = {"duration", TABLE_INT64, false},
+    [ROW_OWN] = {"own", TABLE_INT64, false},	  [ROW_NAME] = {"name", TABLE_INT32, true},
+    [ROW_MOD] = {"mod", TABLE_INT32, true},	  [ROW_LINENO] = {"lineno", TABLE_INT32, false},
+    [ROW_KIND] = {"kind", TABLE_INT8, true},	  [ROW_END] = {"end", TABLE_INT8, true},
+    [ROW_DEPTH] = {"depth", TABLE_INT32, false},  [ROW_TASK] = {"task", TABLE_INT32, true},
+    [ROW_THREAD] = {"thread", TABLE_INT32, true}, [ROW_PID] = {"pid", TABLE_INT32, false},
+    [ROW_TID] = {"tid", TABLE_INT32, false},
+};
+
+/* The texts of kind and end. */
+static const struct {
+	unsigned kind;
+	const char *text;
+} kinds[] = {
+    {WIRE_NONE, "none"},     {WIRE_CALL, "call"},	  {WIRE_RESUME, "resume"},	     {WIRE_THROW, "throw"},
+    {WIRE_C_CALL, "c_call"}, {WIRE_FRAME, "frame"},	  {WIRE_RETURN, "return"},	     {WIRE_YIELD, "yield"},
+    {WIRE_UNWIND, "unwind"}, {WIRE_C_RETURN, "c_return"}, {WIRE_C_EXCEPTION, "c_exception"},
+};
+
+struct call_rows {
+	struct row_batches *batches;
+	const struct function_names *names;
+	struct texts *kinds, *threads;
+	int8_t text_of[WIRE_KINDS];
+	int32_t thread; /* the text of the walked thread */
+	int64_t origin_ns;
+	uint64_t next; /* id */
+};
+
+static int begin_thread(void *owner, struct call_walk *walk)
+{
+	struct call_rows *rows = owner;
+
+	rows->thread = (int32_t)texts_add(rows->threads, text_of(walk->thread->name));
+	return 0;
+}
+
+static void push(void *owner, struct call_walk *walk, struct walk_frame *frame)
+{
+	struct call_rows *rows = owner;
+
+	(void)walk;
+	frame->user = ++rows->next;
+}
+
+/* The label of the task that the call is a step of. False: memory ran out. */
+static bool put_task(struct evprof_table *table, const struct call_walk *walk, const struct walk_frame *frame)
+{
+	char *label = frame->task ? walk_task_name(walk, frame) : NULL;
+	bool put = (!frame->task || label) && table_put_text(table, ROW_TASK, text_of(label));
+
+	free(label);
+	return put;
+}
+
+static void pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
+{
+	struct call_rows *rows = owner;
+	struct evprof_table *table = walk->error ? NULL : row_batches_table(rows->batches);
+	const struct function_name *name = &rows->names->of[walk->process->number][frame->key + 1];
+	int64_t duration = walk->now_ns - frame->start_ns;
+	uint64_t row;
+
+	if (!table || !put_task(table, walk, frame)) {
+		walk_fail(walk, -ENOMEM);
+		return;
+	}
+	row = table->rows;
+	table_int64(table, ROW_ID)[row] = (int64_t)frame->user - 1;
+	table_int64(table, ROW_PARENT)[row] = frame > walk->frames ? (int64_t)frame[-1].user - 1 : -1;
+	table_int64(table, ROW_START)[row] = frame->start_ns + rows->origin_ns;
+	table_int64(table, ROW_DURATION)[row] = duration;
+	table_int64(table, ROW_OWN)[row] = duration - (int64_t)frame->inner_ns;
+	table_int32(table, ROW_NAME)[row] = name->name;
+	table_int32(table, ROW_MOD)[row] = name->mod;
+	table_int32(table, ROW_LINENO)[row] = name->line;
+	((int8_t *)table->columns[ROW_KIND].data)[row] = rows->text_of[frame->kind];
+	((int8_t *)table->columns[ROW_END].data)[row] = rows->text_of[how];
+	table_int32(table, ROW_DEPTH)[row] = (int32_t)(frame - walk->frames);
+	table_int32(table, ROW_THREAD)[row] = rows->thread;
+	table_int32(table, ROW_PID)[row] = (int32_t)walk->process->pid;
+	table_int32(table, ROW_TID)[row] = (int32_t)walk->thread->tid;
+	walk_fail(walk, row_batches_end_row(rows->batches));
+}
+
+/* The names of all threads, and of all kinds: the dictionaries of these columns are the same in all batches. */
+static int make_texts(struct call_rows *rows, const struct trace *trace)
+{
+	bool made = true;
+
+	rows->kinds = texts_new();
+	rows->threads = texts_new();
+	if (!rows->kinds || !rows->threads)
+		return -ENOMEM;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		uint32_t text = texts_add(rows->kinds, text_of(kinds[i].text));
+
+		made = made && text != TEXTS_NONE;
+		rows->text_of[kinds[i].kind] = (int8_t)text;
+	}
+	for (uint32_t i = 0; i < trace->thread_count; i++)
+		if (trace->threads[i])
+			made = made && texts_add(rows->threads, text_of(trace->threads[i]->name)) != TEXTS_NONE;
+	return made ? 0 : -ENOMEM;
+}
+
+static int make_rows(struct request *request, struct row_batches *batches)
+{
+	static const struct call_visitor visitor = {.thread = begin_thread, .push = push, .pop = pop};
+	struct call_rows rows = {
+	    .batches = batches, .names = handle_names(request->call.handle), .origin_ns = row_origin_ns(request)};
+	int error = rows.names ? make_texts(&rows, request->trace) : -ENOMEM;
+
+	if (!error) {
+		batches->shared[ROW_NAME] = rows.names->names;
+		batches->shared[ROW_MOD] = rows.names->mods;
+		batches->shared[ROW_KIND] = batches->shared[ROW_END] = rows.kinds;
+		batches->shared[ROW_THREAD] = rows.threads;
+		error = walk_trace(request->trace, &request->options.filter, &request->progress, &visitor, &rows);
+	}
+	/* The tables share them. */
+	texts_drop(rows.kinds);
+	texts_drop(rows.threads);
+	return error;
+}
+
+const struct row_kind rows_of_calls = {"calls", fields, ROW_COLUMNS, make_rows};
