@@ -465,6 +465,10 @@ static void drain_running(struct session *session, struct process *process, uint
 	/* Acquire: what was recorded before the flush is in the rings. */
 	uint32_t flush = atomic_load_explicit(&process->header->flush, memory_order_acquire);
 
+	if (kept_is_behind(&session->trace.kept, session->trace.writer.offset)) {
+		atomic_fetch_add_explicit(&process->header->heartbeat, 1, memory_order_relaxed);
+		return; /* the process waits, and then loses events, as if the collector were slow */
+	}
 	if (drain_share(process, session->user, flush == process->flushed ? DRAIN_GATHER : DRAIN_FLUSH, now_ns, result))
 		process->flush = flush;
 }

@@ -63,6 +63,14 @@ static inline bool kept_is_noted(const struct kept *kept)
 	return kept_is_limited(kept) || kept->rotates;
 }
 
+#define KEPT_BEHIND_BYTES (UINT64_C(1) << 30)
+
+/* Whether so much is not read yet that the file, which ends at that offset, must not grow. */
+static inline bool kept_is_behind(const struct kept *kept, uint64_t end)
+{
+	return kept->is_read && end > kept->read_bytes && end - kept->read_bytes > KEPT_BEHIND_BYTES;
+}
+
 /* Whether the file system can take back a part of the file. 0 or -errno. */
 int kept_check(int fd);
 

@@ -155,6 +155,10 @@ static void expect_same_rows(const struct outcome *outcome, bool estimated)
 					       alive, outcome->trace, build_path("evprof"), alive, outcome->trace)});
 	expect(checked, checked->status == 0, "the histogram of sizes is the same");
 	cr_expect(size_of(alive) < size_of(outcome->trace), "it is smaller");
+	cut = tool("cut", "--alive", alive, "-o", text("%s/again.evp", outcome->directory));
+	expect(cut, cut->status == 0 && !*cut->err, "such a trace can be cut again");
+	cr_expect_str_eq(rows_of(text("%s/again.evp", outcome->directory), "line", estimated),
+			 rows_of(alive, "line", estimated), "and is the same then");
 }
 
 /* What a recording with all its events says, but for the peak: native blocks and stacks, mappings, samples, forks. */

@@ -75,6 +75,8 @@ static const struct command {
     {cmd_cut, "--span a --number 1 -o CUT TRACE", false, false},
     {cmd_cut, "--between a,b --number 1 -o CUT TRACE", false, false},
     {cmd_cut, "--to 100 -o CUT TRACE", false, false},
+    {cmd_cut, "--alive -o CUT TRACE", false, false},
+    {cmd_memory, "--json --leaks=all TRACE", true, true},
 };
 
 static const char *const filters[] = {

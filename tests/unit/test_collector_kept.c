@@ -344,5 +344,9 @@ Test(collector_kept, read_first)
 		cr_assert(present[i] || offset <= kept.read_bytes, "chunk %u is not read yet", i);
 	}
 	cr_expect(gone > count / 4, "%u of %u chunks are gone", gone, count);
+	cr_expect_not(kept_is_behind(&kept, kept.read_bytes + KEPT_BEHIND_BYTES));
+	cr_expect(kept_is_behind(&kept, kept.read_bytes + KEPT_BEHIND_BYTES + 1));
+	kept.is_read = false;
+	cr_expect_not(kept_is_behind(&kept, UINT64_MAX));
 	end();
 }

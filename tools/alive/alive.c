@@ -89,11 +89,17 @@ static int put(struct alive *alive, const struct alive_block *event)
 
 static struct alive_sum *sum_of(struct alive *alive, uint32_t stack, uint32_t value)
 {
-	uint64_t number = u64_map_number(&alive->sum_numbers, ((uint64_t)stack + 1) << WIRE_FREED_VALUE_BITS | value,
-					 &alive->sums, &alive->sum_count, &alive->sums_allocated, sizeof(*alive->sums));
+	uint32_t *recent = &alive->recent_sums[(stack * 31 + value) % ALIVE_RECENT];
+	uint64_t number;
+
+	if (*recent && alive->sums[*recent - 1].stack == stack && alive->sums[*recent - 1].value == value)
+		return &alive->sums[*recent - 1];
+	number = u64_map_number(&alive->sum_numbers, ((uint64_t)stack + 1) << WIRE_FREED_VALUE_BITS | value,
+				&alive->sums, &alive->sum_count, &alive->sums_allocated, sizeof(*alive->sums));
 
 	if (!number)
 		return NULL;
+	*recent = (uint32_t)number;
 	alive->sums[number - 1].stack = stack;
 	alive->sums[number - 1].value = value;
 	return &alive->sums[number - 1];
@@ -141,6 +147,11 @@ int alive_note_temporary(struct alive *alive, uint32_t stack, unsigned domain, b
 	const struct alive_sum one = {.temporary = 1};
 
 	return count(alive, stack, wire_freed_value(domain, mapped, bytes), &one, 1);
+}
+
+int alive_add_freed(struct alive *alive, const struct alive_sum *freed)
+{
+	return count(alive, freed->stack, freed->value, freed, 1);
 }
 
 /* --- mappings --- */

@@ -28,6 +28,8 @@
 #include "evprof/wire.h"
 #include "util/u64_map.h"
 
+#define ALIVE_RECENT 256
+
 struct alive_block {
 	uint64_t address; /* 0: a free slot */
 	uint64_t ticks;	  /* of its last event */
@@ -72,7 +74,8 @@ struct alive {
 	uint32_t sum_count;
 	size_t sums_allocated;
 	struct u64_map sum_numbers;
-	struct alive_mapping *waiting; /* in the order of their times */
+	uint32_t recent_sums[ALIVE_RECENT]; /* numbers of sums, from 1, by a hash: most are found there */
+	struct alive_mapping *waiting;	    /* in the order of their times */
 	size_t waiting_count, waiting_allocated;
 	struct mapped_ranges ranges; /* after those that do not wait */
 	struct alive_mapper *mappers;
@@ -84,6 +87,8 @@ int alive_allocate(struct alive *alive, const struct alive_block *block);
 int alive_free(struct alive *alive, uint64_t address, uint64_t ticks, uint32_t thread);
 /* A block of that size and stack was temporary. */
 int alive_note_temporary(struct alive *alive, uint32_t stack, unsigned domain, bool mapped, uint64_t bytes);
+/* Allocations whose blocks are gone, as a WIRE_FREED has them. */
+int alive_add_freed(struct alive *alive, const struct alive_sum *freed);
 int alive_map(struct alive *alive, const struct alive_mapping *mapping);
 /* Counts the waiting mappings before that time: no earlier one comes. */
 int alive_settle(struct alive *alive, uint64_t before_ticks);

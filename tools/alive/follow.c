@@ -222,6 +222,19 @@ static int take_mapping(struct alive_thread *thread, uint32_t head, const uint64
 	return error ? error : alive_map(set_of(thread), &mapping);
 }
 
+/* The trace is one of what was alive, or has such a part. */
+static int take_freed(struct alive_thread *thread, uint32_t head, const uint64_t *extra)
+{
+	const struct alive_sum freed = {.stack = find_stack(thread),
+					.value = head >> WIRE_VALUE_SHIFT & ((1u << WIRE_FREED_VALUE_BITS) - 1),
+					.units = extra[0],
+					.bytes = extra[1],
+					.temporary = extra[2]};
+
+	thread->process->any = true;
+	return freed.stack ? alive_add_freed(set_of(thread), &freed) : -ENOMEM;
+}
+
 static int on_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
 {
 	struct alive_thread *thread = owner;
@@ -232,6 +245,8 @@ static int on_other(void *owner, struct replay *replay, uint32_t head, const uin
 		error = take_block(thread, head, extra);
 	else if ((kind == WIRE_MMAP || kind == WIRE_MUNMAP) && wire_extra_words(head) >= 2)
 		error = take_mapping(thread, head, extra);
+	else if (kind == WIRE_FREED)
+		error = take_freed(thread, head, extra);
 	else if (kind == WIRE_AT_INSTRUCTION && replay->depth)
 		replay->frames[replay->depth - 1].owner = 0;
 	thread->process->lost += kind == WIRE_GAP ? *extra : 0;
