@@ -296,6 +296,29 @@ SCENARIO_SOME(alive, so_far, SUPPORTED)
 	end_running(&running);
 }
 
+/* Of seventy processes the last 64 that ended, the first process among them, as it ends last. */
+SCENARIO_SOME(alive, many_processes, SUPPORTED)
+{
+	static const char *const program = "import os\n"
+					   "for i in range(70):\n"
+					   "    child = os.fork()\n"
+					   "    if not child: kept = bytes(1000); os._exit(0)\n"
+					   "    os.waitpid(child, 0)\n"
+					   "print(os.getpid())\n";
+	struct outcome *outcome, *memory;
+	json_t *root;
+
+	needs_own_malloc();
+	outcome = run(.python = python, .args = {"-c", program}, .env = {"EVPROF_KEEP=alive"}, .timeout_s = 200);
+	memory = tool("memory", "--json", outcome->trace);
+	root = json_of(memory);
+	cr_expect_eq(json_array_size(json_object_get(root, "processes")), 64);
+	process_of(root, atoi(outcome->out));
+	expect(memory, strstr(memory->err, "7 processes that ended before these are not in the trace"),
+	       "a line says so");
+	json_decref(root);
+}
+
 /* What such a trace cannot show is an error. */
 SCENARIO_SOME(alive, limits, SUPPORTED)
 {

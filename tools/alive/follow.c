@@ -435,18 +435,40 @@ static int take_process(struct alive_follow *follow, uint32_t number)
 	return error ? error : end_pass(*process, last_ticks);
 }
 
-/* Of processes that have ended, the oldest go. */
-static void forget_ended(struct alive_follow *follow)
+static bool has_ended(const struct alive_process *process)
 {
+	return process && !process->forgotten && process->process->ended;
+}
+
+/* The process that ended first. NULL: at most ALIVE_ENDED_MAX have ended. */
+static struct alive_process *first_ended(const struct alive_follow *follow)
+{
+	struct alive_process *first = NULL;
+	int64_t first_ns = 0;
 	uint32_t ended = 0;
 
-	for (uint32_t i = follow->process_count; i-- > 0;) {
+	for (uint32_t i = 0; i < follow->process_count; i++) {
 		struct alive_process *process = follow->processes[i];
+		int64_t ns = has_ended(process) ? trace_ns(process->process, process->process->end_ticks) : 0;
 
-		if (process && !process->forgotten && process->process->ended && ++ended > ALIVE_ENDED_MAX) {
-			forget(process);
-			follow->forgotten++;
+		if (!has_ended(process))
+			continue;
+		ended++;
+		if (!first || ns < first_ns) {
+			first = process;
+			first_ns = ns;
 		}
+	}
+	return ended > ALIVE_ENDED_MAX ? first : NULL;
+}
+
+static void forget_ended(struct alive_follow *follow)
+{
+	struct alive_process *process;
+
+	while ((process = first_ended(follow))) {
+		forget(process);
+		follow->forgotten++;
 	}
 }
 

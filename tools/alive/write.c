@@ -278,6 +278,7 @@ int alive_write(struct alive_follow *follow, const char *kinds, int fd)
 
 	file_begin(&file, follow->trace, &whole, kinds, fd);
 	file.alive_only = true;
+	file.left_out = follow->forgotten + trace_left_out(follow->trace);
 	for (uint32_t i = 0; i < follow->process_count && !file.error; i++)
 		if (follow->processes[i] && !follow->processes[i]->forgotten)
 			write_process(&file, follow->processes[i]);

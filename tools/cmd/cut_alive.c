@@ -121,9 +121,6 @@ static int cut_opened(struct cutting *cutting)
 	}
 	if (!error && cutting->so_far)
 		unlink(cutting->so_far);
-	if (!error && cutting->follow.forgotten)
-		output_message("evprof cut: %llu processes that ended before the last %u are left out",
-			       (unsigned long long)cutting->follow.forgotten, ALIVE_ENDED_MAX);
 	free(cutting->so_far);
 	free(cutting->kinds);
 	alive_follow_done(&cutting->follow);

@@ -227,6 +227,9 @@ static int write_memory(struct request *request, struct trace *trace, const char
 	if (writing.events_missing)
 		fprintf(stderr,
 			"evprof memory: events are missing; a block that was freed by one of them counts as alive\n");
+	if (trace_left_out(trace))
+		fprintf(stderr, "evprof memory: %llu processes that ended before these are not in the trace\n",
+			(unsigned long long)trace_left_out(trace));
 	warn_of_unseen(trace);
 	return terminal_close(&output);
 }

@@ -166,9 +166,11 @@ static bool began_before(const struct cut_file *file)
 }
 
 /* The trace has more than a last stretch. */
-static void set_alive_only(json_t *process)
+static void set_alive_only(const struct cut_file *file, json_t *process)
 {
 	json_object_set_new(process, "alive_only", json_true());
+	if (file->left_out)
+		json_object_set_new(process, "left_out", integer(file->left_out));
 	json_object_del(process, "keep_ns");
 	json_object_del(process, "keep_bytes");
 	json_object_del(process, "keep_alive");
@@ -221,7 +223,7 @@ static void write_process(struct cut_file *file)
 		if (began_before(file))
 			json_object_set_new(object, "start", json_string("rejoin"));
 		if (file->alive_only)
-			set_alive_only(object);
+			set_alive_only(file, object);
 		take_first_events(file, object);
 		write_meta(file, file->process_number, object);
 		write_changes(file);

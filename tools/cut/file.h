@@ -19,8 +19,9 @@ struct cut_file {
 	const struct cut_stretch *stretch;
 	struct trace_packer *packer;
 	struct trace_writer writer;
-	bool alive_only; /* it is no stretch: alive/write.h */
-	int error;	 /* the first -errno; nothing is written afterwards */
+	bool alive_only;   /* it is no stretch: alive/write.h ... */
+	uint64_t left_out; /* ... and so many processes are not in it */
+	int error;	   /* the first -errno; nothing is written afterwards */
 	uint64_t events, lost;
 	/* The open process, and the open thread. */
 	const struct trace_process *process;

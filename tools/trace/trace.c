@@ -140,6 +140,19 @@ bool trace_is_alive_only(const struct trace *trace)
 	return false;
 }
 
+uint64_t trace_left_out(const struct trace *trace)
+{
+	json_int_t most = 0, count;
+
+	for (uint32_t i = 0; i < trace->process_count; i++) {
+		const json_t *meta = trace->processes[i] ? trace->processes[i]->meta : NULL;
+
+		count = json_integer_value(json_object_get(meta, "left_out"));
+		most = count > most ? count : most;
+	}
+	return (uint64_t)most;
+}
+
 uint64_t trace_memory_interval(const struct trace *trace)
 {
 	uint64_t interval = 0;
