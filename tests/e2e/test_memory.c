@@ -84,6 +84,59 @@ SCENARIO_SOME(memory, lines_with_calls_and_malloc, SUPPORTED)
 	expect_lines(python, "EVPROF_EVENTS=call,c_call,mem,malloc");
 }
 
+/* The rows of diff, the lines of pprof and those of folded stacks: each has what tracemalloc says of that line. */
+static void expect_line(const struct outcome *outcome, const char *line, json_int_t bytes)
+{
+	const char *at = strstr(outcome->out, text("by_line.py\",%s,both,", line));
+	long long before, after, changed, end;
+
+	expect(outcome, at, "line %s is in the difference", line);
+	at += strlen(text("by_line.py\",%s,both,", line));
+	expect(outcome,
+	       sscanf(at, "%lld,%lld,%lld,%lld", &before, &after, &changed, &end) == 4 && before == after && !changed &&
+		   end == bytes,
+	       "line %s holds %lld at the end", line, (long long)bytes);
+}
+
+static void expect_folded(const struct outcome *outcome, const char *line, json_int_t bytes)
+{
+	const char *name = text("(by_line.py:%s)", line);
+	char *copy = strdup(outcome->out), *rest = copy, *stack;
+	long long sum = 0;
+
+	while ((stack = strsep(&rest, "\n"))) {
+		const char *at = strstr(stack, name);
+
+		if (at && !strstr(at + 1, "(by_line.py:")) /* the innermost line of the program */
+			sum += atoll(strrchr(stack, ' ') + 1);
+	}
+	free(copy);
+	expect(outcome, sum == bytes, "line %s holds %lld in the stacks, not %lld", line, (long long)bytes, sum);
+}
+
+SCENARIO_SOME(memory, lines_of_other_outputs, SUPPORTED)
+{
+	struct outcome *oracle = run(.python = python, .how = JOB_BARE, .args = {"@by_line.py", "tracemalloc"});
+	struct outcome *outcome = run(.python = python, .how = JOB_RUN, .args = {"@by_line.py"},
+				      .options = {"--events", "call,c_call,mem", "--memory-lines"});
+	struct outcome *diff = tool("diff", "--memory", "--all", "--csv", outcome->trace, outcome->trace);
+	struct outcome *folded = tool("export", "-f", "folded", "--weight", "live", outcome->trace, "-o", "-");
+	json_t *root = json_loads(oracle->out, 0, NULL), *bytes;
+	const char *line;
+	unsigned lines = 0;
+
+	json_object_foreach(json_object_get(json_object_get(root, "looks"), "end_bytes"), line, bytes)
+	{
+		if (!json_integer_value(bytes))
+			continue;
+		expect_line(diff, line, json_integer_value(bytes));
+		expect_folded(folded, line, json_integer_value(bytes));
+		lines++;
+	}
+	cr_expect_eq(lines, 5);
+	json_decref(root);
+}
+
 /* At its own end the process reads what the kernel has of it; the library adds little after that. */
 SCENARIO(memory, resident_size_as_the_kernel_has_it, SUPPORTED)
 {

@@ -63,6 +63,9 @@ static uint32_t find_python(struct alive_process *process, const struct replay *
 	for (; number && known < replay->depth; known++) {
 		struct replay_frame *at = &replay->frames[known];
 
+		at->owner = number;
+		if (at->key & 1) /* a C function: the process has begun to record calls */
+			continue;
 		frame = frame_number(process, wire_place(at->key / 2, at->instruction));
 		number = frame ? stacks_find(&process->stacks, number, frame) : 0;
 		at->owner = number;
@@ -200,8 +203,11 @@ static int note_unmapped(struct alive_thread *thread, const struct mapped_range 
 
 static int take_mapping(struct alive_thread *thread, uint32_t head, const uint64_t *extra)
 {
-	struct alive_mapping mapping = {
-	    .range = mapped_range_of(head, extra), .ticks = thread->replay.now, .head = head};
+	/* The head as it is written again: that of a hostile trace may have more words. */
+	struct alive_mapping mapping = {.range = mapped_range_of(head, extra),
+					.ticks = thread->replay.now,
+					.head =
+					    wire_extended(wire_head_kind(head), 2, head >> WIRE_VALUE_SHIFT ? 1 : 0)};
 	int error = 0;
 
 	if (mapping.range.begin == mapping.range.end)

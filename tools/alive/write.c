@@ -229,7 +229,8 @@ static void put_program(struct writing *writing, uint64_t ticks)
 static void put_alive(struct writing *writing, const struct alive *alive, uint64_t end_ticks)
 {
 	add_alive(writing, alive);
-	qsort(writing->items, writing->count, sizeof(*writing->items), by_time);
+	if (writing->count) /* else it may be NULL */
+		qsort(writing->items, writing->count, sizeof(*writing->items), by_time);
 	for (size_t i = 0; i < writing->count; i++)
 		put_item(writing, &writing->items[i]);
 	put_freed(writing, alive, end_ticks > writing->buffer.last ? end_ticks : writing->buffer.last);
