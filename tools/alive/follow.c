@@ -482,8 +482,10 @@ static bool is_followed(const struct alive_follow *follow, uint32_t number)
 {
 	const struct trace_process *process = follow->trace->processes[number];
 
-	return process && process->known && alive_takes(process) &&
-	       (!follow->processes[number] || !follow->processes[number]->forgotten);
+	/* One that begins to record calls later goes on. */
+	if (follow->processes[number])
+		return !follow->processes[number]->forgotten;
+	return process && process->known && alive_takes(process);
 }
 
 int alive_follow_next(struct alive_follow *follow)
