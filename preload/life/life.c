@@ -76,6 +76,8 @@ static int join_collector(int start)
 	r = join_with_ring(start, scratch);
 	munmap(scratch, HANDSHAKE_SCRATCH_BYTES);
 left:
+	if (r == 0 && inherited) /* with the handlers of its parent (start/requests.h) */
+		atomic_store(&process->header->follows, atomic_load(&((struct ring_header *)inherited)->follows) != 0);
 	if (inherited)
 		munmap(inherited, (size_t)sysconf(_SC_PAGESIZE));
 	if (r == 0) {

@@ -62,6 +62,8 @@ void bootstrap_begin(void)
 	install_in_others(true);
 	sampling_begin();
 	memory_stack_begin();
+	if (!python.PySys_AddAuditHook)
+		requests_look();
 }
 
 static int pending_call(void *data)

@@ -5,7 +5,7 @@
  *
  *   dlopen               a library that contains Python may be loaded
  *   pthread_setspecific  a Python found by dlopen() starts; until 3.11: a thread gets its thread state
- *   sem_post             until 3.11: Python has created a thread state
+ *   sem_post             until 3.11: Python has created a thread state; until 3.7: requests from outside (requests.h)
  *   pthread_create       where stacks are sampled: threading may have named the thread
  *   fork                 the event, with the child's pid
  *   execv ...            the event; the new image joins by itself
@@ -44,6 +44,7 @@
 #include "ring/process.h"
 #include "start/bootstrap.h"
 #include "start/interposed.h"
+#include "start/requests.h"
 
 /* musl has one width of limits, under one name, and no type for their numbers. */
 #ifdef __GLIBC__
@@ -162,9 +163,17 @@ PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 /* Python releases all its locks with this function. */
 PUBLIC int sem_post(sem_t *semaphore)
 {
+	int result, saved_errno;
+
 	if (unlikely(thread_self.made_state != NULL) && is_this_process())
 		install_made_state();
-	return REAL(sem_post)(semaphore);
+	result = REAL(sem_post)(semaphore);
+	if (unlikely(requests_wait)) {
+		saved_errno = errno;
+		requests_ask_look();
+		errno = saved_errno;
+	}
+	return result;
 }
 
 PUBLIC pid_t fork(void)

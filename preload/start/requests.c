@@ -225,31 +225,70 @@ static void find_instructions(void)
 	instructions_end = instructions + bytes;
 }
 
-static bool begun, handled, tried; /* the two functions below have done what they do once */
+static bool begun, handled, tried; /* requests_begin() and requests_look() have done what they do once */
+
+bool requests_wait;
+static atomic_flag look_asked = ATOMIC_FLAG_INIT;
 
 void requests_begin(void)
 {
 	if (begun || !is_joined())
 		return;
 	begun = true;
+	requests_wait = !python.PySys_AddAuditHook;
 	find_instructions();
 	if (config.signal && !set_handler((int)config.signal, on_user_signal))
 		log_line(LOG_WARNING, "signal %u has a handler, or is ignored; %s does nothing", config.signal,
 			 ENV_SIGNAL);
 }
 
+/* Whether Python has read which signals have handlers. 3.6 says that it is initialized before it does. */
+static bool has_handlers(void)
+{
+	struct object *modules, *module;
+
+	if (python.PySys_AddAuditHook || !python.Py_IsInitialized())
+		return python.Py_IsInitialized();
+	modules = python.PySys_GetObject("modules");
+	module = modules ? python_item(modules, "_signal") : NULL;
+	python.Py_DecRef(module);
+	python.PyErr_Clear();
+	return module != NULL;
+}
+
 void requests_look(void)
 {
 	if (!is_joined())
 		return;
-	if (unlikely(!tried) && python.Py_IsInitialized()) {
+	if (unlikely(!tried) && has_handlers()) {
 		tried = true;
 		handled = config.signal != SIGURG && set_handler(SIGURG, on_request);
 	}
 	if (unlikely(handled && !atomic_load_explicit(&process->header->follows, memory_order_relaxed)))
 		atomic_store(&process->header->follows, 1);
+	requests_wait &= !tried;
 	if (unlikely(has_request()))
 		follow_collector();
+}
+
+static int look(void *data)
+{
+	(void)data;
+	atomic_flag_clear(&look_asked);
+	requests_look();
+	return 0;
+}
+
+/* A pending call releases locks itself, so not each time: it would call itself at each instruction. */
+void requests_ask_look(void)
+{
+	static _Atomic unsigned released;
+
+	if (atomic_fetch_add(&released, 1) % 16 || !is_joined() || process->pid != getpid() ||
+	    atomic_flag_test_and_set(&look_asked))
+		return;
+	if (python.Py_AddPendingCall(look, NULL))
+		atomic_flag_clear(&look_asked);
 }
 
 static void remove_handler(int number)
@@ -272,5 +311,5 @@ void requests_end(void)
 			syscall(SYS_timer_delete, process->request_timers[i] - 1);
 		process->request_timers[i] = 0;
 	}
-	begun = handled = tried = false;
+	begun = handled = tried = requests_wait = false;
 }

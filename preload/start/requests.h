@@ -10,19 +10,28 @@
  * The handler may interrupt anything, and Py_AddPendingCall() takes a lock. So it is called only where the thread
  * cannot hold that lock: between Python's instructions, or in a system call. Elsewhere the handler asks the kernel to
  * send the signal once more, a little later. An audit event of any thread follows a request of the collector,
- * too, where the main thread is in C code.
+ * too, where the main thread is in C code; 3.6 and 3.7 have none.
  *
  * SIGURG, because it does nothing to a process without a handler: a program that was just executed, for example.
  */
 #ifndef PRELOAD_REQUESTS_H
 #define PRELOAD_REQUESTS_H
 
+#include <stdbool.h>
+
 /* Sets the handler of EVPROF_SIGNAL, if the signal that it names has none. Once, when Python has started. */
 void requests_begin(void);
 
 /*
- * At an audit event: sets the handler of SIGURG once Python has its table of handlers, which the program could read it
- * from otherwise, and follows a request of the collector. GIL held.
+ * Until 3.7: whether the handler of SIGURG is still to be set. Then requests_ask_look() is to be called whenever Python
+ * has released a lock: each 16th time it has the main thread call requests_look(). Any thread, without the GIL.
+ */
+extern bool requests_wait __attribute__((visibility("hidden")));
+void requests_ask_look(void);
+
+/*
+ * At an audit event, or as above: sets the handler of SIGURG once Python has its table of handlers, which the program
+ * could read it from otherwise, and follows a request of the collector. GIL held.
  */
 void requests_look(void);
 

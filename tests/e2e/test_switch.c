@@ -276,12 +276,12 @@ static void expect_switched(const struct python *python, const char *variable)
 	json_decref(counts);
 }
 
-SCENARIO(switch, from_outside, SUPPORTED)
+SCENARIO(switch, from_outside, 6)
 {
 	expect_switched(python, NULL);
 }
 
-SCENARIO(switch, from_outside_later, SUPPORTED)
+SCENARIO(switch, from_outside_later, 6)
 {
 	expect_switched(python, "EVPROF_START=0");
 }
@@ -325,7 +325,7 @@ static void expect_changes(const char *trace, const char *expected)
 }
 
 /* Allocations, then calls, then both: each phase has what was recorded in it, and calls have their stack at once. */
-SCENARIO(switch, other_events, SUPPORTED)
+SCENARIO(switch, other_events, 6)
 {
 	struct served served = begin_served(python, JOB_PRELOAD, "EVPROF_EVENTS=mem");
 	char *pid = text("%d", (int)served.program->pid), *said = text("evprof: recording %s served", pid);
@@ -348,6 +348,42 @@ SCENARIO(switch, other_events, SUPPORTED)
 	cr_expect(report_seconds(report, "/served.py", "serve") > 0, "and it runs");
 	json_decref(report);
 	json_decref(counts);
+}
+
+static unsigned count_in(const char *text, const char *words)
+{
+	unsigned count = 0;
+
+	while ((text = strstr(text, words)) != NULL) {
+		count++;
+		text++;
+	}
+	return count;
+}
+
+/* The child of a fork follows, too: it has the handler of its parent. */
+SCENARIO(switch, children, 6)
+{
+	const char *work = "import os, time\ndef work(): time.sleep(0.001)\nos.fork()\nwhile 1: work()";
+	struct background *family;
+	struct outcome *outcome;
+	json_t *status;
+	size_t recorded = 0;
+
+	if (geteuid() == 0)
+		cr_assert(unshare(CLONE_NEWNET) == 0);
+	family = background_start(&(struct job){.python = python, .args = {"-c", work}});
+	for (unsigned i = 0; i < 200 && recorded < 2; i++) {
+		usleep(300000);
+		outcome = ask("status", "--json", NULL);
+		status = json_loads(outcome->out, 0, NULL);
+		recorded = json_array_size(json_object_get(status, "processes"));
+		json_decref(status);
+	}
+	cr_assert_eq(recorded, 2, "%zu processes are recorded", recorded);
+	outcome = ask("stop", "all", NULL);
+	expect(outcome, count_in(outcome->err, "evprof: stopped ") == 2, "both have stopped");
+	background_stop(family);
 }
 
 /* What is read from outside does not change. */
@@ -443,7 +479,7 @@ SCENARIO(switch, stretch_of_recorded, 6)
 	json_decref(counts);
 }
 
-SCENARIO(switch, stretch_of_stopped, SUPPORTED)
+SCENARIO(switch, stretch_of_stopped, 6)
 {
 	struct stretch stretch = begin_stretch(python, JOB_PRELOAD, "EVPROF_START=0", NULL, "served into", NULL);
 	json_t *counts = end_stretch(&stretch, 0);
@@ -454,7 +490,7 @@ SCENARIO(switch, stretch_of_stopped, SUPPORTED)
 }
 
 /* A stopped recording has other events in the stretch only. */
-SCENARIO(switch, stretch_of_other_events, SUPPORTED)
+SCENARIO(switch, stretch_of_other_events, 6)
 {
 	struct stretch stretch = begin_stretch(python, JOB_PRELOAD, "EVPROF_START=0", NULL, "served into", "call,line");
 	struct outcome *status;

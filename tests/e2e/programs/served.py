@@ -27,13 +27,14 @@ def leaf_2():
 
 def serve(phase, place, counts):
     leaves = leaf_0, leaf_1, leaf_2
-    while phase[0] != 9:
-        number = phase[0]
+    number = phase[0]
+    while number != 9:
         leaves[number]()
         bytes(BLOCK + number)
         counts[number] += 1
         phase[place] = 2 + number
         time.sleep(0.001)
+        number = phase[0]
 
 
 def main():
