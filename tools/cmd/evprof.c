@@ -35,6 +35,7 @@ const struct verb verbs[] = {
     {"diff", cmd_diff, "compare two traces: calls, times, allocations by function"},
     {"check", cmd_check, "hold a trace against limits, for CI"},
     {"cut", cmd_cut, "a stretch of a trace, a span, as a trace of its own"},
+    {"redact", cmd_redact, "a trace without the texts that patterns match"},
     {"completion", cmd_completion, "what makes a shell complete evprof's options"},
     {NULL, NULL, NULL},
 };
