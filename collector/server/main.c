@@ -16,9 +16,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "server/listen.h"
 #include "server/collector.h"
 #include "server/options.h"
+#include "server/pusher.h"
 #include "sampler/sampler.h"
 
 #define FILES_OURS 64	     /* descriptors that belong to no user */
@@ -175,7 +177,7 @@ static void default_limits(struct user_limits *limits, const char *folder)
 		limits->trace_bytes = (uint64_t)disk.f_bavail * disk.f_frsize / 4 + 1;
 }
 
-static int run_collector(struct collector *collector)
+static int run_collector(struct collector *collector, struct pusher *pusher)
 {
 	struct stopper stopper;
 	int error = watch_signals(&stopper, &collector->loop);
@@ -184,7 +186,9 @@ static int run_collector(struct collector *collector)
 		log_error("cannot watch signals: %s", strerror(-error));
 		return error;
 	}
+	pusher_start(pusher, &collector->loop);
 	while (!stopper.stopped && collector_turn(collector, -1)) {
+		pusher_tend(pusher, clock_now_ns());
 		if (stopper.status)
 			collector_log_status(collector);
 		stopper.status = false;
@@ -202,8 +206,9 @@ int main(int argc, char **argv)
 	struct collector_config config;
 	struct options options;
 	enum options_result parsed = options_parse(argc, argv, &options);
+	struct pusher pusher;
 	bool enough;
-	int error;
+	int error, pushing;
 
 	if (parsed != OPTIONS_RUN)
 		return parsed == OPTIONS_DONE ? 0 : 2;
@@ -250,9 +255,12 @@ int main(int argc, char **argv)
 			  strerror(-error));
 		return 1;
 	}
-	error = run_collector(&collector);
+	pusher = (struct pusher){.url = options.push, .socket = options.socket, .folder = options.output_dir};
+	error = run_collector(&collector, &pusher);
+	pushing = pusher_leave(&pusher);
 	if (made_socket_file(&options))
 		unlink(options.socket);
 	collector_done(&collector);
+	pusher_finish(&pusher, pushing);
 	return error ? 1 : 0;
 }

@@ -37,6 +37,7 @@ enum {
 	OPTION_TRIGGER,
 	OPTION_ROTATE,
 	OPTION_METRICS,
+	OPTION_PUSH,
 	OPTION_LOG,
 	OPTION_FOREGROUND
 };
@@ -60,6 +61,7 @@ static const struct option long_options[] = {
     {"trigger", required_argument, NULL, OPTION_TRIGGER},
     {"rotate", required_argument, NULL, OPTION_ROTATE},
     {"metrics", required_argument, NULL, OPTION_METRICS},
+    {"push", required_argument, NULL, OPTION_PUSH},
     {"log", required_argument, NULL, OPTION_LOG},
     {"foreground", no_argument, NULL, OPTION_FOREGROUND},
     {"help", no_argument, NULL, 'h'},
@@ -96,6 +98,9 @@ static const char help_text[] =
     "                       FILE ends with .prom\n"
     "  --metrics ADDRESS    ... or let Prometheus ask for it at http://ADDRESS/metrics: 127.0.0.1:PORT or [::1]:PORT;\n"
     "                       both may be given\n"
+    "  --push URL           run evprof push with it: profiles to OpenTelemetry at http://HOST:4318; "
+    "OTEL_EXPORTER_OTLP_...\n"
+    "                       variables count, and what is not sent yet is in FOLDER/.push\n"
     "  --log LEVEL          error, warning (default), info or debug; messages go to stderr\n"
     "  --foreground         stay in the foreground (the default)\n"
     "  --private            serve one process tree on descriptor 3, then end; used by libevprof.so and evprof run\n"
@@ -303,6 +308,9 @@ static enum options_result take_option(int option, const char *word, struct opti
 		return take_trigger(options);
 	case OPTION_METRICS:
 		return take_metrics(optarg, options);
+	case OPTION_PUSH:
+		options->push = optarg;
+		return OPTIONS_RUN;
 	case OPTION_FOREGROUND:
 		return OPTIONS_RUN;
 	case OPTION_LOG:

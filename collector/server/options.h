@@ -31,6 +31,7 @@ struct options {
 	struct folder_limits folder_limits;
 	struct setting_keep rotate;  /* a trace ends after so much; all zeros: with its session */
 	const char *trigger;	     /* of each trace; NULL: as its program wants */
+	const char *push;	     /* URL of evprof push; NULL: none */
 	const char *metrics;	     /* path of a file; NULL: none */
 	const char *metrics_address; /* for HTTP; NULL: none */
 	unsigned log_level;	     /* enum log_level */

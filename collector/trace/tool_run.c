@@ -69,7 +69,7 @@ static void use_streams(const struct tool_run *run)
 
 static int start_run(struct tool_run *run, const char *const *argv)
 {
-	static char *const environment[] = {NULL};
+	static char *const none[] = {NULL};
 	char path[PATH_MAX];
 	int error = find_evprof(path), pidfd;
 	long pid;
@@ -81,7 +81,7 @@ static int start_run(struct tool_run *run, const char *const *argv)
 		if (run->input != run->output)
 			use_streams(run);
 		unblock_signals();
-		execve(path, (char *const *)argv, environment);
+		execve(path, (char *const *)argv, run->environment ? run->environment : none);
 		_exit(127);
 	}
 	if (pid < 0)

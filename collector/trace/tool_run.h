@@ -14,14 +14,15 @@
 struct tool_run {
 	struct loop_source source; /* fd: the pidfd of evprof, owned */
 	int input, output;	   /* of evprof, the caller's descriptors, unless both are 0: those of the collector */
+	char *const *environment; /* NULL: none */
 	struct loop *loop;
 	bool running;
 	bool failed; /* it could not be started, or its exit status was not 0 */
 };
 
 /*
- * Starts it. *run: zeros, but for input and output. argv: from "evprof" to NULL; used during the call only. Errors set
- * `failed`; a failure to start is also logged.
+ * Starts it. *run: zeros, but for input, output and environment. argv: from "evprof" to NULL. The environment and argv
+ * are used during the call only. Errors set `failed`; a failure to start is also logged.
  */
 void tool_run_start(struct tool_run *run, struct loop *loop, const char *const *argv);
 

@@ -16,7 +16,9 @@
 #include "harness.h"
 #include "process.h"
 
-#define WAIT_TURNS 1200 /* of 50 ms */
+#define WAIT_TURNS 1200						    /* of 50 ms */
+#define EXCLUDE "EVPROF_EXCLUDE=<frozen *>,*/json/*,*/threading.py" /* less to decode */
+#define PATIENT "OTEL_EXPORTER_OTLP_TIMEOUT=40000"
 
 /* Collectors and servers of other tests are in another network namespace. */
 static void apart(void)
@@ -146,8 +148,7 @@ static void judge(const char *folder, const char *counted, const char *trace, lo
 static struct outcome *record(const struct python *python, const char *events)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@pushed.py", "counted"},
-				      .env = {"EVPROF_PROGRAM_ONLY=1", events, "EVPROF_OUTPUT=t.evp",
-					      "EVPROF_EXCLUDE=<frozen *>,*/json/*,*/threading.py"});
+				      .env = {"EVPROF_PROGRAM_ONLY=1", events, "EVPROF_OUTPUT=t.evp", EXCLUDE});
 
 	expect(outcome, outcome->status == 0 && outcome->trace[0], "it is recorded");
 	return outcome;
@@ -345,8 +346,9 @@ static void begin_push(struct live *live, const char *endpoint)
 {
 	live->push = background_start(&(struct job){.how = JOB_BARE,
 						    .args = {"%B/evprof", "push", "--socket", live->socket, "--folder",
-							     live->traces, "--interval", "1", "--spool",
-							     text("%s/spool", live->folder), "--endpoint", endpoint}});
+							     text("%s/.", live->traces), "--interval", "1", "--spool",
+							     text("%s/spool", live->folder), "--endpoint", endpoint},
+						    .env = {PATIENT}});
 	for (int i = 0; i < WAIT_TURNS && access(text("%s/spool/lock", live->folder), F_OK) < 0; i++) {
 		skip_without_curl(file_read(live->push->log, NULL));
 		usleep(50000);
@@ -362,11 +364,11 @@ static void begin_program(struct live *live, const struct python *python)
 	live->counted = text("%s/counted", live->folder);
 	live->ready = make_pipe(ready);
 	live->gate = make_pipe(gate);
-	live->program =
-	    background_start(&(struct job){.python = python,
-					   .args = {"@pushed.py", live->counted, ready, gate},
-					   .env = {live->variable, "EVPROF_PROGRAM_ONLY=1",
-						   "EVPROF_EVENTS=call,c_call,mem", "OTEL_SERVICE_NAME=shop"}});
+	live->program = background_start(
+	    &(struct job){.python = python,
+			  .args = {"@pushed.py", live->counted, ready, gate},
+			  .env = {live->variable, "EVPROF_PROGRAM_ONLY=1", "EVPROF_EVENTS=call,c_call,mem", EXCLUDE,
+				  "OTEL_SERVICE_NAME=shop"}});
 	live->pid = live->program->pid;
 	await_byte(live->ready);
 }
@@ -415,7 +417,7 @@ SCENARIO_SOME(push, running_processes, SUPPORTED)
 	go_on(&live);
 	await_byte(live.ready);
 	brief = run(.python = python, .args = {"@pushed.py", "counted"}, .lingers = true,
-		    .env = {live.variable, "EVPROF_PROGRAM_ONLY=1", "EVPROF_OUTPUT=brief.evp",
+		    .env = {live.variable, "EVPROF_PROGRAM_ONLY=1", EXCLUDE,
 			    "OTEL_RESOURCE_ATTRIBUTES=service.name=brief"});
 	go_on(&live);
 	cr_expect_eq(background_wait(live.program), 0, "%s", file_read(live.program->log, NULL));
@@ -425,6 +427,44 @@ SCENARIO_SOME(push, running_processes, SUPPORTED)
 	judge(live.folder, text("%s/counted", brief->directory), trace_of(&live, brief->pid), brief->pid, "live",
 	      false);
 	cr_expect_eq(background_stop(live.daemon), 0, "%s", file_read(live.daemon->log, NULL));
+	stop_server(live.server, live.folder);
+}
+
+/* The daemon itself has it pushed, up to what it writes when it ends, at a signal to both. */
+SCENARIO_SOME(push, by_the_daemon, SUPPORTED)
+{
+	struct live live = {0};
+	pid_t child;
+	char *log;
+
+	apart();
+	live.folder = make_folder();
+	live.traces = text("%s/traces", live.folder);
+	live.socket = text("%s/sock", live.folder);
+	live.variable = text("EVPROF_SOCKET=%s", live.socket);
+	cr_assert(mkdir(live.traces, 0700) == 0);
+	live.server = start_server(live.folder, NULL);
+	live.daemon =
+	    background_start(&(struct job){.how = JOB_BARE,
+					   .args = {"%B/evprof-collector", "--socket", live.socket, "--output-dir",
+						    live.traces, "--push", endpoint_of(live.folder)},
+					   .env = {"OTEL_EXPORTER_OTLP_HEADERS=X-Key=daemon", PATIENT}});
+	await_file(live.socket, live.daemon);
+	begin_program(&live, python);
+	go_on(&live);
+	await_byte(live.ready);
+	child = (pid_t)strtol(file_read(text("/proc/%d/task/%d/children", live.daemon->pid, live.daemon->pid), NULL),
+			      NULL, 10);
+	cr_assert(child > 0, "it has started evprof push: %s", file_read(live.daemon->log, NULL));
+	kill(child, SIGTERM); /* as systemd does */
+	background_stop(live.daemon);
+	log = file_read(live.daemon->log, NULL);
+	skip_without_curl(log);
+	cr_expect_eq(counts_of(log).dropped + counts_of(log).left + counts_of(log).rejected, 0, "%s", log);
+	cr_expect_eq(received_count(live.folder, "key daemon"), (long)counts_of(log).sent);
+	judge(live.folder, live.counted, trace_of(&live, live.pid), live.pid, "live", true);
+	go_on(&live);
+	background_wait(live.program);
 	stop_server(live.server, live.folder);
 }
 

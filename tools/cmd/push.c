@@ -26,6 +26,9 @@ static const char help_text[] =
     "      --spool-size SIZE of what is not sent yet; for more, the oldest is dropped and counted (default: 64M)\n"
     "      --folder FOLDER   push all new traces of this folder, too: of programs that run for less than a second\n"
     "      --socket SOCKET   ask the collector at this socket (default: EVPROF_SOCKET, or else all of the user's)\n"
+    "      --since NS        push from their start all traces that began after this time of CLOCK_MONOTONIC (default: "
+    "now)\n"
+    "      --until-closed    end when standard input is closed, and not on signals, as a collector's --push does\n"
     "\n"
     "The variables OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _CERTIFICATE, _CLIENT_CERTIFICATE, _CLIENT_KEY, _TIMEOUT "
     "and\n"
@@ -37,6 +40,7 @@ static const char help_text[] =
 
 struct request {
 	const char *spool_size;
+	int64_t since_ns;
 	int interval_ms;
 	struct push_request push;
 };
@@ -60,6 +64,8 @@ int cmd_push(int argc, char **argv)
 	    VERB_TEXT("spool-size", 0, request, spool_size),
 	    VERB_TEXT("folder", 0, request, push.folder),
 	    VERB_TEXT("socket", 0, request, push.socket),
+	    VERB_TAKE("since", 0, required_argument, verb_take_count, offsetof(struct request, since_ns)),
+	    VERB_FLAG("until-closed", 0, request, push.until_closed),
 	    VERB_OPTIONS_END,
 	};
 	static const struct verb_usage usage = {"push", options_known, {help_text}};
@@ -71,6 +77,7 @@ int cmd_push(int argc, char **argv)
 	if (!take_spool_size(&request))
 		return CLI_FAILED;
 	request.push.traces = argv + optind;
+	request.push.since_ns = request.since_ns;
 	request.push.interval_ns = (int64_t)request.interval_ms * 1000000;
 	request.push.patience_ms = argv[optind] ? FILE_PATIENCE_MS : FOLLOW_PATIENCE_MS;
 	return push(&request.push);

@@ -143,7 +143,7 @@ int push_process_emit(struct push_process *process, struct push_target *target, 
 
 	if (!error)
 		error = queue_stacks(process, target, &interval);
-	process->begin_ns = until_ns;
+	process->begin_ns += length_ns;
 	target->intervals++;
 	return error;
 }
@@ -243,6 +243,7 @@ struct push_source *push_source_open(const char *path, int64_t began_ns, int64_t
 {
 	struct push_source *source = calloc(1, sizeof(*source));
 	char why[4600];
+	bool is_older;
 
 	if (!source)
 		return NULL;
@@ -252,7 +253,8 @@ struct push_source *push_source_open(const char *path, int64_t began_ns, int64_t
 		return NULL;
 	}
 	source->trace->no_ahead = true;
-	if (find_processes(source, source->trace->start_ns < began_ns ? now_ns : 0) == 0)
+	is_older = source->trace->start_ns < began_ns;
+	if (!(is_older && now_ns == INT64_MAX) && find_processes(source, is_older ? now_ns : 0) == 0)
 		return source;
 	push_source_free(source);
 	return NULL;
@@ -276,6 +278,7 @@ int push_source_count(struct push_source *source, struct push_target *target, in
 	int error = find_processes(source, 0);
 	size_t i = 0;
 
+	source->until_ns = until_ns < INT64_MAX ? until_ns : source->until_ns;
 	while (i < source->process_count && !error) {
 		struct push_counts *counts = &source->processes[i]->counts;
 		uint64_t until = until_ns == INT64_MAX ? UINT64_MAX : trace_ticks(counts->process, until_ns);
@@ -290,8 +293,9 @@ int push_source_count(struct push_source *source, struct push_target *target, in
 	return error;
 }
 
-int push_source_emit(struct push_source *source, struct push_target *target, int64_t until_ns)
+int push_source_emit(struct push_source *source, struct push_target *target)
 {
+	int64_t until_ns = source->until_ns ? source->until_ns : source->trace->end_ns;
 	int error = 0;
 
 	for (size_t i = 0; i < source->process_count && !error; i++)

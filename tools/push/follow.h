@@ -48,19 +48,23 @@ struct push_source {
 	struct trace *trace;
 	struct push_process **processes;
 	size_t process_count, processes_allocated;
-	uint32_t seen; /* processes of the trace that were looked at */
+	uint32_t seen;	  /* processes of the trace that were looked at */
+	int64_t until_ns; /* CLOCK_MONOTONIC: all events until then have been counted */
 	bool is_listed;
 };
 
-/* from_ns: of the processes that have begun; 0: all from their start. NULL: it cannot be read, or memory ran out. */
+/*
+ * Processes of a trace that began before began_ns count from now_ns on; INT64_MAX: such a trace is not taken. All
+ * others count from their start. NULL: it cannot be read, or is not taken, or memory ran out.
+ */
 struct push_source *push_source_open(const char *path, int64_t began_ns, int64_t now_ns);
 /*
  * Counts what is new, up to that time; INT64_MAX: to the end. Processes that have ended are pushed and forgotten.
  * Returns 0 or -ENOMEM.
  */
 int push_source_count(struct push_source *source, struct push_target *target, int64_t until_ns);
-/* Pushes the interval of all processes. Returns 0 or -ENOMEM. */
-int push_source_emit(struct push_source *source, struct push_target *target, int64_t until_ns);
+/* Pushes the interval of all processes, up to the last moment until which all is known. Returns 0 or -ENOMEM. */
+int push_source_emit(struct push_source *source, struct push_target *target);
 void push_source_free(struct push_source *source);
 
 #endif

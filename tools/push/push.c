@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "control/collectors.h"
@@ -37,13 +38,12 @@ struct push_run {
 	struct push_settings settings;
 	struct sender sender;
 	struct push_target target;
-	int signal_fd;
+	int signal_fd; /* -1: signals are ignored */
 	volatile bool stop;
 	struct push_source **sources;
 	size_t source_count, sources_allocated;
 	struct watch_folder folder;
 	int64_t began_ns; /* CLOCK_MONOTONIC: traces that began later are pushed from their start */
-	bool is_first;	  /* look */
 };
 
 /* --- sources --- */
@@ -51,7 +51,7 @@ struct push_run {
 static struct push_source *find_source(const struct push_run *run, const char *path)
 {
 	for (size_t i = 0; i < run->source_count; i++)
-		if (strcmp(run->sources[i]->path, path) == 0)
+		if (strcmp(run->sources[i]->path, path) == 0 || trace_is_at(run->sources[i]->trace, path))
 			return run->sources[i];
 	return NULL;
 }
@@ -105,7 +105,7 @@ static bool follow_unlisted(struct push_run *run, struct push_source *source)
 	if (!error)
 		error = push_source_count(source, &run->target, INT64_MAX);
 	if (!error && !source->trace->damage.growing)
-		error = push_source_emit(source, &run->target, source->trace->end_ns);
+		error = push_source_emit(source, &run->target);
 	note_failure(run, source, error);
 	return source->trace->damage.growing;
 }
@@ -125,11 +125,21 @@ static void take_unlisted(struct push_run *run)
 	run->source_count = kept;
 }
 
-/* A trace that is new in the folder. At the first look those that are finished are older than this process. */
+/* False: it was written before, or cannot be read. The second is because clocks of file systems are coarse. */
+static bool is_recent(const struct push_run *run, const char *path)
+{
+	int64_t began_ns = run->began_ns - time_ns(CLOCK_MONOTONIC) + time_ns(CLOCK_REALTIME);
+	struct stat status;
+
+	return stat(path, &status) == 0 && status.st_mtim.tv_sec + 1 >= began_ns / 1000000000;
+}
+
+/* A trace that is new in the folder. What began before this process is taken where a collector names it. */
 static void take_found(void *owner, const char *path)
 {
 	struct push_run *run = owner;
-	struct push_source *source = run->is_first || find_source(run, path) ? NULL : open_source(run, path, 0);
+	struct push_source *source =
+	    find_source(run, path) || !is_recent(run, path) ? NULL : open_source(run, path, INT64_MAX);
 
 	if (source)
 		note_failure(run, source, push_source_count(source, &run->target, INT64_MAX));
@@ -151,15 +161,12 @@ static void look(struct push_run *run)
 	control_collectors_done(&collectors);
 	watch_folder_look(&run->folder, take_found, run);
 	take_unlisted(run);
-	run->is_first = false;
 }
 
 static void emit_all(struct push_run *run)
 {
-	int64_t now_ns = time_ns(CLOCK_MONOTONIC);
-
 	for (size_t i = 0; i < run->source_count; i++)
-		note_failure(run, run->sources[i], push_source_emit(run->sources[i], &run->target, now_ns));
+		note_failure(run, run->sources[i], push_source_emit(run->sources[i], &run->target));
 }
 
 /* --- the loops --- */
@@ -174,13 +181,23 @@ static bool await_signal(const struct push_run *run, int64_t ms)
 	       read(run->signal_fd, &ignored, sizeof(ignored)) == (ssize_t)sizeof(ignored);
 }
 
+/* Whether it is to end. */
+static bool await_end(const struct push_run *run, int64_t ms)
+{
+	struct pollfd closed = {.fd = STDIN_FILENO, .events = POLLIN};
+	char ignored[64];
+
+	if (!run->request->until_closed)
+		return await_signal(run, ms);
+	return poll(&closed, 1, ms > 0 ? (int)ms : 0) > 0 && read(STDIN_FILENO, ignored, sizeof(ignored)) <= 0;
+}
+
 static void follow_all(struct push_run *run)
 {
 	int64_t interval_ms = run->request->interval_ns / 1000000, next_ms = time_ms(CLOCK_MONOTONIC) + interval_ms;
 	bool ends = false;
 
-	run->is_first = true;
-	run->began_ns = time_ns(CLOCK_MONOTONIC);
+	run->began_ns = run->request->since_ns ? run->request->since_ns : time_ns(CLOCK_MONOTONIC);
 	while (!ends) {
 		int64_t now_ms, look_ms = time_ms(CLOCK_MONOTONIC) + LOOK_MS;
 
@@ -190,7 +207,7 @@ static void follow_all(struct push_run *run)
 			emit_all(run);
 			next_ms += (now_ms - next_ms) / interval_ms * interval_ms + interval_ms;
 		}
-		ends = await_signal(run, (look_ms < next_ms ? look_ms : next_ms) - now_ms);
+		ends = await_end(run, (look_ms < next_ms ? look_ms : next_ms) - now_ms);
 	}
 	look(run);
 	emit_all(run);
@@ -222,21 +239,31 @@ static int push_files(struct push_run *run)
 
 /* --- begin and end --- */
 
-static int block_signals(void)
+/* Returns a descriptor, or -1: they are ignored, or with errno an error. */
+static int block_signals(bool ignores)
 {
 	sigset_t ending;
+
+	errno = 0;
+	signal(SIGPIPE, SIG_IGN);
+	if (ignores) {
+		signal(SIGTERM, SIG_IGN);
+		signal(SIGINT, SIG_IGN);
+		return -1;
+	}
 
 	sigemptyset(&ending);
 	sigaddset(&ending, SIGTERM);
 	sigaddset(&ending, SIGINT);
-	signal(SIGPIPE, SIG_IGN);
 	pthread_sigmask(SIG_BLOCK, &ending, NULL);
 	return signalfd(-1, &ending, SFD_CLOEXEC);
 }
 
 static void wait_for_sender(struct push_run *run)
 {
-	sender_finish(&run->sender, time_ms(CLOCK_MONOTONIC) + run->request->patience_ms);
+	int64_t patience_ms = run->request->patience_ms, timeout_ms = run->settings.timeout_ms;
+
+	sender_finish(&run->sender, time_ms(CLOCK_MONOTONIC) + (patience_ms > timeout_ms ? patience_ms : timeout_ms));
 	while (!sender_is_done(&run->sender) && !await_signal(run, END_MS))
 		;
 }
@@ -278,15 +305,15 @@ static int run_push(struct push_run *run)
 int push(const struct push_request *request)
 {
 	struct push_run run = {.request = request, .folder = {.path = request->folder}};
-	char why[512];
+	char why[512] = "no signals can be awaited";
 	int status = CLI_FAILED;
 
-	run.signal_fd = block_signals();
-	if (run.signal_fd >= 0 && push_settings_read(&run.settings, request->endpoint, why, sizeof(why)) &&
+	run.signal_fd = block_signals(request->until_closed);
+	if (!errno && push_settings_read(&run.settings, request->endpoint, why, sizeof(why)) &&
 	    sender_start(&run.sender, &run.settings, request->spool, request->spool_bytes, why, sizeof(why)))
 		status = run_push(&run);
 	else
-		output_message("evprof push: %s", run.signal_fd < 0 ? strerror(errno) : why);
+		output_message("evprof push: %s", why);
 	push_settings_done(&run.settings);
 	if (run.signal_fd >= 0)
 		close(run.signal_fd);

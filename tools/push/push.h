@@ -14,6 +14,8 @@ struct push_request {
 	const char *folder;   /* whose new traces are pushed, too; NULL: none */
 	const char *spool;    /* folder; NULL: in memory */
 	size_t spool_bytes;
+	bool until_closed; /* standard input ends it, signals do not */
+	int64_t since_ns;  /* CLOCK_MONOTONIC: traces that began later are pushed from their start; 0: now */
 	int64_t interval_ns;
 	int64_t patience_ms; /* at the end, for what is not sent yet */
 	char **traces;	     /* NULL at the end; if there is none, all that is recorded is followed */

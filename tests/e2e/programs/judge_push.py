@@ -1,6 +1,7 @@
-"""judge_push.py RECEIVED COUNTED REPORT MEMORY PID [doubled|alive]: whether what a server of OTLP has got for a process is what the program
-counted, and what evprof report and memory say of its trace. REPORT, MEMORY: their output as JSON; MEMORY "-": none. "doubled": some
-profiles came twice, and count once. "alive": compare live blocks. Prints "right", or what is wrong.
+"""judge_push.py RECEIVED COUNTED REPORT MEMORY PID [doubled|alive|live]: whether what a server of OTLP has got for a process is what
+the program counted, and what evprof report and memory say of its trace. REPORT, MEMORY: their output as JSON; MEMORY "-": none.
+"doubled": some profiles came twice, and count once. "alive": compare live blocks. "live": it was pushed while the process ran. Prints
+"right", or what is wrong.
 """
 import collections
 import json
@@ -32,14 +33,15 @@ def of_program(kind, side, name):
 
 
 doubled = received["counts"].get("doubled", 0)
-expect("profiles that came twice", doubled, 1 if "doubled" in sys.argv else 0, 1000 if "doubled" in sys.argv else 0)
+# A server that is killed may have kept what it has not answered.
+expect("profiles that came twice", doubled, 1 if "doubled" in sys.argv else 0, 0 if sys.argv[6:] in ([], ["alive"]) else 1000)
 
 # What the program counted.
 for name in ("leaf", "fib"):
     expect("calls of " + name, of_program("calls/count", "own", name), counted[name])
 slept = sum(value for key, value in profiles["wall/nanoseconds"]["own"].items() if key.endswith("(time.sleep)"))
 expect("time asleep", slept, counted["slept_ns"] * 0.9, counted["slept_ns"] * 1.02)
-expect("time in sleep()", of_program("wall/nanoseconds", "total", "sleep"), slept, slept * 1.2)
+expect("time in sleep()", of_program("wall/nanoseconds", "total", "sleep"), slept * 0.99, slept * 1.2)
 
 # evprof report, function by function: C functions have one place.
 calls, own = collections.Counter(), collections.Counter()
@@ -55,9 +57,12 @@ for key, value in profiles["wall/nanoseconds"]["own"].items():
 expect("calls", profiles["calls/count"]["sum"], report["calls"])
 for place in set(calls) | set(got_calls):
     expect("calls of " + place, got_calls[place], calls[place])
-# A stack's time is cut to whole nanoseconds.
+# A stack's time is cut to whole nanoseconds. Of a running process, ticks are not known as well as at its end: there are two readings
+# of the clocks that are milliseconds apart.
+share = 0.01 if "live" in sys.argv else 0
 for place in set(own) | set(got_own):
-    expect("own time of " + place, got_own[place], own[place] - 20000, own[place] + 20000)
+    differs = 20000 + share * own[place]
+    expect("own time of " + place, got_own[place], own[place] - differs, own[place] + differs)
 
 if "cpu/nanoseconds" in profiles:
     cpu, waited = profiles["cpu/nanoseconds"]["sum"], profiles["off_cpu/nanoseconds"]["sum"]

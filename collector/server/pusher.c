@@ -1,0 +1,111 @@
+/*
+ * pusher.c - see pusher.h. Called by main().
+ */
+#include "server/pusher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define AGAIN_NS UINT64_C(60000000000) /* one that ends sooner would end again */
+#define FINISH_MS 60000		       /* evprof push gives up after ten seconds, or its timeout */
+#define VARIABLES_MAX 64
+
+extern char **environ;
+
+/* What evprof push, libcurl and its TLS read; nothing else of the daemon's environment is passed on. */
+static void find_variables(char *variables[VARIABLES_MAX + 1])
+{
+	static const char *const begins[] = {
+	    "OTEL_",	  "SSL_CERT_",	"http_proxy=", "https_proxy=", "HTTPS_PROXY=",
+	    "all_proxy=", "ALL_PROXY=", "no_proxy=",   "NO_PROXY=",    "CURL_CA_BUNDLE="};
+	unsigned count = 0;
+
+	for (char **at = environ; *at; at++)
+		for (unsigned i = 0; i < sizeof(begins) / sizeof(*begins) && count < VARIABLES_MAX; i++)
+			if (strncmp(*at, begins[i], strlen(begins[i])) == 0)
+				variables[count++] = *at;
+	variables[count] = NULL;
+}
+
+static void start(struct pusher *pusher)
+{
+	char spool[PATH_MAX + 8], since[24], *variables[VARIABLES_MAX + 1];
+	const char *argv[] = {
+	    "evprof",	    "push",	"--until-closed", "--since", since, "--endpoint",
+	    pusher->url,    "--folder", pusher->folder,	  "--spool", spool, pusher->socket ? "--socket" : NULL,
+	    pusher->socket, NULL};
+	int input[2];
+
+	snprintf(spool, sizeof(spool), "%s/.push", pusher->folder);
+	if (pipe2(input, O_CLOEXEC) < 0) {
+		log_error("cannot start evprof push: %s", strerror(errno));
+		return;
+	}
+	find_variables(variables);
+	pusher->started_ns = clock_now_ns();
+	snprintf(since, sizeof(since), "%" PRIu64, pusher->started_ns);
+	pusher->run = (struct tool_run){.input = input[0], .output = STDERR_FILENO, .environment = variables};
+	pusher->input = input[1];
+	tool_run_start(&pusher->run, pusher->loop, argv);
+	close(input[0]);
+}
+
+void pusher_start(struct pusher *pusher, struct loop *loop)
+{
+	pusher->loop = loop;
+	pusher->input = -1;
+	if (pusher->url)
+		start(pusher);
+}
+
+static void close_input(struct pusher *pusher)
+{
+	if (pusher->input >= 0)
+		close(pusher->input);
+	pusher->input = -1;
+}
+
+void pusher_tend(struct pusher *pusher, uint64_t now_ns)
+{
+	if (pusher->input < 0 || pusher->run.running)
+		return;
+	close_input(pusher);
+	if (now_ns - pusher->started_ns < AGAIN_NS) {
+		log_error("evprof push has ended; nothing is pushed any more");
+		return;
+	}
+	log_warning("evprof push has ended, and is started again");
+	start(pusher);
+}
+
+int pusher_leave(struct pusher *pusher)
+{
+	if (!pusher->run.running)
+		return -1;
+	loop_remove(pusher->loop, &pusher->run.source);
+	pusher->run.running = false;
+	return pusher->run.source.fd;
+}
+
+void pusher_finish(struct pusher *pusher, int pidfd)
+{
+	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+
+	close_input(pusher);
+	if (pidfd < 0)
+		return;
+	if (poll(&ended, 1, FINISH_MS) <= 0)
+		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0); /* what it has not sent is in its spool */
+	close(pidfd);
+}
