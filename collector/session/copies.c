@@ -63,7 +63,8 @@ static void start(struct copy *copy, struct loop *loop, const struct trace_outpu
 
 bool copies_add(struct copies *copies, struct loop *loop, struct trace_output *trace, const struct copy_wish *wish)
 {
-	bool may = copies->count < COPIES_MAX && trace->writer.fd >= 0 && !trace->failed && !trace->closed;
+	bool may = copies->count < COPIES_MAX && trace->writer.fd >= 0 && !trace->failed && !trace->closed &&
+		   !trace->in_memory;
 	struct copy *copy = may ? calloc(1, sizeof(*copy)) : NULL;
 	uint64_t now_ns;
 
@@ -98,7 +99,7 @@ void copies_add_killed(struct copies *copies, struct loop *loop, struct trace_ou
 static bool may_copy(const struct copies *copies, const struct trace_output *trace, uint64_t now_ns)
 {
 	return now_ns >= copies->next_ns && copies->count < COPIES_MAX && copies->asked < ASKED_MAX &&
-	       trace->writer.fd >= 0 && !trace->failed && !trace->closed;
+	       trace->writer.fd >= 0 && !trace->failed && !trace->closed && !trace->in_memory;
 }
 
 void copies_add_asked(struct copies *copies, struct loop *loop, struct trace_output *trace, struct process *process,

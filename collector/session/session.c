@@ -169,8 +169,10 @@ static void open_trace(struct session *session, const struct control_message *fi
 	if (error) {
 		trace_output_open_failed(trace, error);
 	} else if (!trace_output_open(trace, session->tools->packer, session->id, existing, keep, rotates)) {
-		triggers_begin(&session->triggers, session->tools->trigger, first->trigger);
-		let_user_read(session);
+		if (!trace->in_memory) { /* a copy would have no place */
+			triggers_begin(&session->triggers, session->tools->trigger, first->trigger);
+			let_user_read(session);
+		}
 		trace_output_json(trace, TRACE_NOBODY, TRACE_NOBODY, meta_kinds(), KEPT_STATE);
 	}
 }

@@ -173,7 +173,9 @@ void session_answer(struct session *session, struct process *process, enum ring_
 	fill_summary(session, process);
 	trace_writer_follow(&session->trace.writer, session->trace.path);
 	process_answer(process, session->trace.failed ? RING_COLLECTOR_FAILED : state,
-		       session->trace.failed ? session->trace.error : session->trace.path);
+		       session->trace.failed	  ? session->trace.error
+		       : session->trace.in_memory ? ""
+						  : session->trace.path);
 	process->answered = true;
 }
 
@@ -196,7 +198,8 @@ static bool was_killed(const struct process *process, const char *how)
 /* The trace of a session that ends has it all. */
 static bool goes_on(const struct session *session)
 {
-	return session_live(session) > 0 && !session->trace.failed && kept_is_limited(&session->trace.kept);
+	return session_live(session) > 0 && !session->trace.failed && !session->trace.in_memory &&
+	       kept_is_limited(&session->trace.kept);
 }
 
 void session_complete(struct session *session, struct process *process, const char *how, uint64_t now_ns)
@@ -221,6 +224,8 @@ static void answer_holds(struct session *session, uint64_t now_ns)
 	    .processes = session->trace.process_count};
 	struct hold **link = &session->holds;
 
+	if (summary.trace && session->trace.in_memory)
+		summary.trace = "";
 	if (*link)
 		trace_writer_follow(&session->trace.writer, session->trace.path);
 	for (const struct process *process = session->processes; process; process = process->next) {
@@ -288,7 +293,7 @@ static bool successor_expected(const struct session *session)
 
 static bool is_whole(const struct session *session)
 {
-	return !session->trace.failed && session->trace.process_count > 0;
+	return !session->trace.failed && !session->trace.in_memory && session->trace.process_count > 0;
 }
 
 /* Waiting processes get a heartbeat while something runs. Returns whether it does. */

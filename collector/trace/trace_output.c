@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "evprof/settings.h"
 #include "trace/folder.h"
 
 /*
@@ -19,7 +21,9 @@
  */
 #define CLOCK_FIRST_NS UINT64_C(10000000)
 #define CLOCK_EVERY_NS UINT64_C(1000000000)
-#define CLOSING_EACH_BYTES 1024 /* of the file, to end a thread or a process */
+#define MEMORY_BYTES (UINT64_C(64) << 20) /* of a trace in memory */
+#define MEMFD_CLOEXEC 1u		  /* MFD_CLOEXEC, for an old C library */
+#define CLOSING_EACH_BYTES 1024		  /* of the file, to end a thread or a process */
 
 void trace_output_init(struct trace_output *trace, const struct users *users, struct user *user, struct folder *folder,
 		       void (*on_failure)(struct trace_output *trace))
@@ -88,14 +92,40 @@ static bool may_rotate(const struct trace_output *trace, int fd)
 	return !error;
 }
 
+/* A file without a name, which goes with the collector. A path in /proc leads to it. */
+static int create_in_memory(struct trace_output *trace)
+{
+	int fd = (int)syscall(SYS_memfd_create, "evprof-trace", MEMFD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	snprintf(trace->path, sizeof(trace->path), "/proc/%d/fd/%d", (int)getpid(), fd);
+	trace->in_memory = true;
+	return fd;
+}
+
+/* A trace in memory keeps a stretch, and not what is alive: that is made from a file at the end. */
+static struct setting_keep stretch_of(const struct trace_output *trace, const struct setting_keep *keep)
+{
+	struct setting_keep stretch = *keep;
+
+	if (!trace->in_memory)
+		return stretch;
+	stretch.alive = false;
+	if (!stretch.bytes || stretch.bytes > MEMORY_BYTES)
+		stretch.bytes = MEMORY_BYTES;
+	return stretch;
+}
+
 int trace_output_open(struct trace_output *trace, struct trace_packer *packer, const uint8_t session[16],
 		      enum output_existing existing, const struct setting_keep *keep, bool rotates)
 {
-	int fd = output_create(trace->path, sizeof(trace->path), existing);
+	bool nowhere = strcmp(trace->path, OUTPUT_NOWHERE) == 0;
+	int fd = nowhere ? create_in_memory(trace) : output_create(trace->path, sizeof(trace->path), existing);
 	int error = fd < 0 ? fd : trace_writer_open(&trace->writer, packer, fd, clock_realtime_ns(), session);
 
 	trace->opened = true;
-	trace->kept.limits = *keep;
+	trace->kept.limits = stretch_of(trace, keep);
 	if (!error && kept_is_limited(&trace->kept))
 		error = kept_check(fd);
 	else if (!error && rotates)
@@ -103,7 +133,8 @@ int trace_output_open(struct trace_output *trace, struct trace_packer *packer, c
 	trace->writer.indexes_later = kept_is_noted(&trace->kept);
 	if (error && fd >= 0) {
 		close(fd);
-		unlink(trace->path);
+		if (!nowhere)
+			unlink(trace->path);
 	}
 	if (error)
 		trace_output_open_failed(trace, error);
@@ -265,7 +296,7 @@ void trace_output_close(struct trace_output *trace, bool release, uint64_t now_n
 			 strerror(-error));
 		trace_output_fail(trace, text);
 	}
-	if (!trace->failed && trace->process_count > 0 && trace_writer_removed(&trace->writer)) {
+	if (!trace->failed && !trace->in_memory && trace->process_count > 0 && trace_writer_removed(&trace->writer)) {
 		snprintf(text, sizeof(text), "%.500s was removed while it was written: nothing is kept", trace->path);
 		trace_output_fail(trace, text);
 	}

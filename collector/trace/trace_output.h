@@ -40,6 +40,7 @@ struct trace_output {
 	bool failed;	       /* no more events are written to the file ... */
 	bool full;	       /* ... but the end of the file is */
 	bool closed;	       /* the file is complete, or cannot become so */
+	bool in_memory;	       /* no trace is kept: its last stretch is in memory, for those who look (evprof top) */
 	char path[PATH_MAX];
 	char error[RING_TEXT_BYTES];
 	void (*on_failure)(struct trace_output *trace); /* called once, after `failed` and `error` are set */
@@ -63,8 +64,9 @@ void trace_output_init(struct trace_output *trace, const struct users *users, st
 void trace_output_done(struct trace_output *trace);
 
 /*
- * Creates the file at trace->path. keep: the stretch that is kept. rotates: without that, parts of it may leave it
- * (kept_drop()), where the file system can take them back. On failure -errno, and the trace has failed.
+ * Creates the file at trace->path; OUTPUT_NOWHERE: in memory, and the path becomes that by which others see it. keep:
+ * the stretch that is kept. rotates: without that, parts of it may leave it (kept_drop()), where the file system can
+ * take them back. On failure -errno, and the trace has failed.
  */
 int trace_output_open(struct trace_output *trace, struct trace_packer *packer, const uint8_t session[16],
 		      enum output_existing existing, const struct setting_keep *keep, bool rotates);

@@ -329,6 +329,15 @@ static inline const char *setting_output(const char *value)
 	return NULL;
 }
 
+/* EVPROF_OUTPUT=none: no trace. The collector gets the path of a file that keeps nothing. */
+#define SETTING_OUTPUT_NONE "none"
+#define OUTPUT_NOWHERE "/dev/null"
+
+static inline bool setting_output_is_none(const char *value)
+{
+	return strcmp(value, SETTING_OUTPUT_NONE) == 0 || strcmp(value, OUTPUT_NOWHERE) == 0;
+}
+
 static inline bool setting_is_format(const char *text, size_t length)
 {
 	static const char *const names[] = CONTROL_FORMAT_NAMES;

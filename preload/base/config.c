@@ -226,6 +226,8 @@ static void read_paths(bool complain)
 		complain_of(complain, ENV_OUTPUT, output, allowed);
 	if (!output || allowed)
 		output = OUTPUT_DEFAULT;
+	if (setting_output_is_none(output))
+		output = OUTPUT_NOWHERE;
 	if (!read_path(config.output, output, true)) {
 		if (strlen(output) + 1 >= PATH_MAX)
 			complain_of(complain, ENV_OUTPUT, output, "a path of less than 4096 bytes");

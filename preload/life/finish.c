@@ -91,6 +91,10 @@ static void print_summary(uint32_t state)
 		log_line(LOG_ERROR, "the collector does not answer; the trace file holds what it wrote so far");
 	} else if (state == RING_COLLECTOR_REFUSED || state == RING_COLLECTOR_FAILED) {
 		log_line(LOG_ERROR, "%s", said);
+	} else if (!*said) {
+		log_line(LOG_ERROR, "%llu events of %u process%s, %llu lost; no trace is kept (" ENV_OUTPUT "=none)",
+			 (unsigned long long)atomic_load(&header->summary_events), processes,
+			 processes == 1 ? "" : "es", (unsigned long long)atomic_load(&header->summary_lost));
 	} else {
 		setting_keep_text(&config.keep, kept, sizeof(kept));
 		if (running)

@@ -252,6 +252,62 @@ SCENARIO(kept, bytes, SUPPORTED)
 	free(stamps);
 }
 
+/* The path by which evprof top sees the trace of a process. */
+static char *path_in_status(const struct kept *kept)
+{
+	json_t *said = json_loads(tool("status", "--json")->out, 0, NULL);
+	const json_t *collectors = json_object_get(said, "collectors");
+	json_t *collector, *process;
+	char *path = NULL;
+	size_t i, k;
+
+	json_array_foreach(collectors, i, collector)
+	    json_array_foreach(json_object_get(collector, "processes"), k,
+			       process) if (json_integer_value(json_object_get(process, "pid")) == kept->program->pid)
+		path = text("%s", json_string_value(json_object_get(process, "trace")));
+	json_decref(said);
+	cr_assert(path, "it is recorded");
+	return path;
+}
+
+/* No trace on disk: what it does can be looked at and copied, in bounded memory, and nothing is left. */
+SCENARIO(kept, nowhere, SUPPORTED)
+{
+	struct kept kept;
+	struct outcome *top;
+	struct stat status = {0};
+	long count, before;
+	double *stamps;
+	char *path;
+
+	apart();
+	kept = begin_kept_with(python, "EVPROF_KEEP=200K", "EVPROF_OUTPUT=none", "120");
+	await_batches(&kept, 100);
+	path = path_in_status(&kept);
+	for (unsigned i = 0; i < 6000 && status.st_size < 2 << 20; i++) {
+		usleep(10000);
+		cr_assert(stat(path, &status) == 0, "%s", path);
+	}
+	cr_expect(status.st_size >= 2 << 20 && status.st_blocks * 512 < 3 << 19, "%s: %lld bytes of %lld", path,
+		  (long long)status.st_blocks * 512, (long long)status.st_size);
+	top = tool("top", "-n", "1", "--json", text("%d", (int)kept.program->pid));
+	expect(top, top->status == 0 && strstr(top->out, "\"function\": \"fill\""), "top shows it");
+	free(read_stamps(&kept, &before));
+	path = snapshot_of(&kept, text("%d", (int)kept.program->pid), "snapshot.evp");
+	stamps = read_stamps(&kept, &count);
+	cr_expect(expect_stretch(path, stamps, before - 1, count, stamps[count - 1]) > 0, "its last stretch");
+	free(stamps);
+	end_kept(&kept);
+	cr_expect(strstr(file_read(kept.program->log, NULL), "; no trace is kept (EVPROF_OUTPUT=none)"),
+		  "a line says so");
+	unlink(path);
+	top = run(.how = JOB_BARE, .args = {"sh", "-c", text("ls %s | grep evp", kept.folder)});
+	expect(top, !top->out_bytes, "no file is left");
+	top = run(.python = python, .how = JOB_RUN, .env = {"EVPROF_OUTPUT=none"}, .args = {"-c", "1"});
+	expect(top, top->status == 0 && strstr(top->err, "; no trace is kept (EVPROF_OUTPUT=none)\n"),
+	       "nor by evprof run");
+}
+
 /* The collector is killed: the file is no complete trace, but it is readable, and what was dropped is no damage. */
 SCENARIO(kept, collector_killed, SUPPORTED)
 {

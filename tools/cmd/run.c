@@ -43,7 +43,7 @@ static const char help_text[] =
     "  -m MODULE, -c CODE      what Python runs, as python -m and -c do; the words after it are the program's\n"
     "      --python COMMAND    the interpreter of -m, -c and scripts (default: python3; the one that evprof is\n"
     "                          installed for, if pip installed it)\n"
-    "  -o, --output TEMPLATE   the trace file; %p pid, %n program, %h host, %t time\n"
+    "  -o, --output TEMPLATE   the trace file; %p pid, %n program, %h host, %t time; none: no trace is kept\n"
     "                          (default: $EVPROF_OUTPUT or " OUTPUT_DEFAULT ")\n"
     "      --events LIST       of call, c_call, exception, mem (all of these), line, cpu, malloc\n"
     "      --memory            what a memory hunt needs: --events mem,malloc, with the allocations of native code\n"
@@ -171,6 +171,8 @@ static void use_environment(struct request *request)
 
 	if (!request->output) /* the library reports an invalid one and uses the default */
 		request->output = output && output[0] && !setting_output(output) ? output : OUTPUT_DEFAULT;
+	if (setting_output_is_none(request->output))
+		request->output = OUTPUT_NOWHERE;
 	if (!request->socket && socket && socket[0])
 		request->socket = socket;
 	/* This is a new session, also if evprof run was started inside another. */
@@ -222,6 +224,13 @@ static void print_trace_summary(const json_t *summary, const char *path, const s
 	if (keep)
 		setting_keep(keep, &stretch);
 	setting_keep_text(&stretch, kept, sizeof(kept));
+	if (!*path) {
+		fprintf(stderr,
+			"evprof: %lld events of %lld process%s, %lld lost; no trace is kept (" ENV_OUTPUT "=none)\n",
+			number_in(summary, "events"), processes, processes == 1 ? "" : "es",
+			number_in(summary, "lost"));
+		return;
+	}
 	fprintf(stderr, "evprof: %s%lld events of %lld process%s, %lld lost, in %s; ", kept,
 		number_in(summary, "events"), processes, processes == 1 ? "" : "es", number_in(summary, "lost"), shown);
 	if (running > 0)
@@ -376,7 +385,7 @@ int cmd_run(int argc, char **argv)
 	output = absolute_template(request.output);
 	if (!output)
 		fprintf(stderr, "evprof run: the working directory has no path; use -o with an absolute path\n");
-	else if ((request.socket || make_folders(output)) &&
+	else if ((request.socket || setting_output_is_none(output) || make_folders(output)) &&
 		 run_session_open(&session, request.socket, places.collector, output) == 0)
 		status = record_program(&request, &places, &session, &running);
 	free(output);
