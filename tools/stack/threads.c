@@ -68,8 +68,8 @@ static int count_same(struct process *process, const struct remote_frame *frames
 }
 
 /*
- * How many of the outermost frames of at_hand[], at most `same`, are on the stack now: one that has returned may stay in
- * memory as it was.
+ * How many of the outermost frames of at_hand[], at most `same`, are on the stack now: one that has returned may stay
+ * in memory as it was.
  */
 static int count_still_there(struct process *process, uint64_t state, int count, int same)
 {
