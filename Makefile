@@ -74,7 +74,7 @@ symbols_sources := $(wildcard collector/symbols/symbols*.c) collector/base/right
 tools_sources := $(wildcard tools/*/*.c)
 # The library for other languages has everything of the tools but the command line.
 reader_sources := $(filter-out tools/cmd/% tools/run/% tools/control/% tools/attach/% tools/stack/% tools/watch/% tools/top/% tools/serve/% \
-	tools/slow/% tools/push/%,$(tools_sources))
+	tools/slow/% tools/push/% tools/ship/%,$(tools_sources))
 unit_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 unit_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
 e2e_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/e2e/test_*.c))

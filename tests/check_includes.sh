@@ -43,7 +43,7 @@ owner_file() { # FILE HEADER
 rooms_preload="base python join ring definitions life hooks calibrate start"
 rooms_shared="file remote"
 rooms_collector="base ring sampler symbols trace session server"
-rooms_tools="util trace replay cut analysis alive report export html api control run attach stack watch top serve slow push cmd"
+rooms_tools="util trace replay cut analysis alive report export html api control run attach stack watch top serve slow push ship cmd"
 
 folder_of() { # PART
 	case $1 in shared) echo tools/shared ;; *) echo "$1" ;; esac

@@ -36,6 +36,7 @@ const struct verb verbs[] = {
     {"check", cmd_check, "hold a trace against limits, for CI"},
     {"cut", cmd_cut, "a stretch of a trace, a span, as a trace of its own"},
     {"redact", cmd_redact, "a trace without the texts that patterns match"},
+    {"ship", cmd_ship, "hand finished traces to a command, with retries"},
     {"completion", cmd_completion, "what makes a shell complete evprof's options"},
     {NULL, NULL, NULL},
 };

@@ -38,6 +38,7 @@ int cmd_diff(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_cut(int argc, char **argv);
 int cmd_redact(int argc, char **argv);
+int cmd_ship(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 
 /* All verbs, ended by one without a name (evprof.c). */

@@ -1,0 +1,138 @@
+"""drive_ship.py BUILD: a daemon, programs under it, and evprof ship with a command that fails: each finished trace arrives once, as it
+is in the folder, those that are being written do not, and a restart sends nothing again. For test_ship.c. Prints "shipped".
+"""
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+build = sys.argv[1]
+tool = os.path.join(build, "evprof")
+SECRET = "alice7"
+COMMAND = """#!/bin/sh
+# Two failures of each trace, by status and by a signal; then it arrives.
+echo "$2" >>tries
+[ "$(grep -cxF "$2" tries)" = 1 ] && exit 3
+[ "$(grep -cxF "$2" tries)" = 2 ] && kill -9 $$
+[ -e "arrived/$2" ] && echo "$2" >>twice
+cp "$1" "arrived/$2"
+"""
+
+
+def wait_for(what, holds):
+    end = time.monotonic() + 120
+    while not holds():
+        if time.monotonic() > end:
+            sys.exit("it does not happen: %s; %s, tries: %s" % (what, os.listdir("traces"), os.path.exists("tries") and
+                                                                  open("tries").read().split()))
+        time.sleep(0.05)
+
+
+def traces(folder):
+    return sorted(name for name in os.listdir(folder) if name.endswith(".evp"))
+
+
+def program(*words):
+    environment = dict(os.environ, EVPROF_SOCKET=os.path.abspath("socket"), LD_PRELOAD=os.path.join(build, "libevprof.so"))
+    return subprocess.Popen([sys.executable, *words], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL)
+
+
+def ship(*options):
+    return subprocess.Popen([tool, "ship", "--retry", "0.1", *options, "traces", "./command", "{}", "{name}"], stdin=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+
+
+def ended(process, status):
+    errors = process.communicate()[1].decode()
+    if process.returncode != status:
+        sys.exit("evprof ship ends with %d: %s" % (process.returncode, errors))
+    return errors.splitlines()[-1]
+
+
+def content(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def judge(folder):
+    daemon = subprocess.Popen([os.path.join(build, "evprof-collector"), "--socket", "socket", "--output-dir", "traces"],
+                              stderr=subprocess.DEVNULL)
+    try:
+        wait_for("the socket", lambda: os.path.exists("socket"))
+        shipper = ship("--until-closed")
+        long = program("-c", "print('on', flush=True); input()")
+        long.stdout.readline()
+        for _ in range(3):
+            program("-c", "pass").communicate()
+        wait_for("three traces arrive", lambda: len(traces("arrived")) == 3)
+        if len(traces("traces")) != 4:
+            sys.exit("the folder has %s" % traces("traces"))
+        long.communicate(b"\n")
+        wait_for("the fourth arrives", lambda: len(traces("arrived")) == 4)
+        said = ended(shipper, 0)  # its input is closed
+        if said != "evprof ship: 4 shipped, 8 tries failed, 0 removed before, 0 left":
+            sys.exit(said)
+        for name in traces("traces"):
+            if content(os.path.join("traces", name)) != content(os.path.join("arrived", name)):
+                sys.exit("%s has arrived otherwise" % name)
+        said = ended(ship("--once"), 0)
+        if said != "evprof ship: 0 shipped, 0 tries failed, 0 removed before, 0 left" or os.path.exists("twice"):
+            sys.exit("after a restart: " + said)
+    finally:
+        daemon.terminate()
+        daemon.wait()
+
+
+def judge_redacted():
+    """A copy without the secret, which is also in the trace's name; the folder has the trace as it was. What goes before counts."""
+    shutil.rmtree("arrived")
+    os.mkdir("arrived")
+    subprocess.run([tool, "run", "-q", "-o", "traces/%s.evp" % SECRET, sys.executable, "-c", "def %s(): pass\n%s()" % (SECRET, SECRET)],
+                   check=True)
+    before = content("traces/%s.evp" % SECRET)
+    wait_for("the copy arrives", lambda: ended(ship("--once", "-e", SECRET), 0) and traces("arrived"))
+    if traces("arrived") != ["******.evp"] or SECRET.encode() in content("arrived/******.evp"):
+        sys.exit("arrived is %s" % traces("arrived"))
+    dumps = [subprocess.run([tool, "dump", path], check=True, stdout=subprocess.PIPE).stdout.decode()
+             for path in ("traces/%s.evp" % SECRET, "arrived/******.evp")]
+    if SECRET not in dumps[0] or dumps[0].replace(SECRET, "******") != dumps[1]:
+        sys.exit("the copy is another trace")
+    if content("traces/%s.evp" % SECRET) != before or os.path.exists("traces/.evprof-ship"):
+        sys.exit("the folder has changed: %s" % os.listdir("traces"))
+
+
+def judge_removed():
+    """Bounds of the folder come before: what is removed unshipped is counted."""
+    shutil.copy(os.path.join("traces", traces("traces")[0]), "traces/lost.evp")
+    with open("command", "w") as file:
+        file.write("#!/bin/sh\necho try >>failing\nexit 1\n")
+    shipper = ship()
+    wait_for("a try fails", lambda: os.path.exists("failing"))
+    os.unlink("traces/lost.evp")
+    line = b""
+    while b"was removed before it was shipped" not in line:
+        line = shipper.stderr.readline()
+        if not line:
+            sys.exit("the removal is not reported")
+    shipper.terminate()
+    said = ended(shipper, 1)
+    if not said.endswith("failed, 1 removed before, 0 left"):
+        sys.exit(said)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    for name in ("traces", "arrived"):
+        os.mkdir(name)
+    with open("command", "w") as file:
+        file.write(COMMAND)
+    os.chmod("command", stat.S_IRWXU)
+    judge(folder)
+    judge_redacted()
+    judge_removed()
+    os.chdir("/")
+print("shipped")

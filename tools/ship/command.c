@@ -1,0 +1,118 @@
+/* command.c - see command.h. */
+#include "ship/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/output.h"
+
+#define WORDS_MAX 256
+#define LOOK_US 20000
+#define PATIENCE_MS 2000 /* from SIGTERM to SIGKILL */
+#define HOST_BYTES 256
+
+volatile sig_atomic_t ship_ends;
+
+/* A copy of the word with the placeholders replaced. NULL: no memory. */
+static char *replaced(const char *word, const char *path, const char *name)
+{
+	char host[HOST_BYTES] = "";
+	const struct {
+		const char *placeholder, *value;
+	} values[] = {{"{}", path}, {"{name}", name}, {"{host}", host}};
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *out = open_memstream(&text, &bytes);
+
+	gethostname(host, sizeof(host) - 1);
+	while (out && *word) {
+		size_t i = 0, count = sizeof(values) / sizeof(values[0]);
+
+		while (i < count && strncmp(word, values[i].placeholder, strlen(values[i].placeholder)) != 0)
+			i++;
+		fputs(i < count ? values[i].value : (char[]){*word, 0}, out);
+		word += i < count ? strlen(values[i].placeholder) : 1;
+	}
+	if (!out || fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* In the child. */
+static void become(char *const *command, const char *path, const char *name)
+{
+	char *words[WORDS_MAX + 2];
+	size_t count = 0;
+	bool named = false;
+	int null = open("/dev/null", O_RDONLY);
+
+	for (; command[count] && count < WORDS_MAX; count++) {
+		named |= strstr(command[count], "{}") != NULL;
+		words[count] = replaced(command[count], path, name);
+		if (!words[count])
+			_exit(127);
+	}
+	if (!named)
+		words[count++] = (char *)(uintptr_t)path;
+	words[count] = NULL;
+	if (null >= 0)
+		dup2(null, STDIN_FILENO);
+	execvp(words[0], words);
+	output_message("evprof ship: %s cannot be run: %s", words[0], strerror(errno));
+	_exit(127);
+}
+
+/* Waits for the child, and ends it and its children when its time is over. */
+static bool ended_well(pid_t child, int timeout_ms)
+{
+	int64_t until_ms = time_ms(CLOCK_MONOTONIC) + timeout_ms;
+	int status = 0, ending = 0;
+	pid_t ended;
+
+	setpgid(child, child);
+	while ((ended = waitpid(child, &status, WNOHANG)) == 0) {
+		if (time_ms(CLOCK_MONOTONIC) > until_ms || (ship_ends && !ending)) {
+			kill(-child, ending ? SIGKILL : SIGTERM);
+			until_ms = time_ms(CLOCK_MONOTONIC) + PATIENCE_MS;
+			ending = 1;
+		}
+		usleep(LOOK_US);
+	}
+	return ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0 && !ending;
+}
+
+bool ship_command(char *const *command, const char *path, const char *name, int timeout_ms)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		signal(SIGTERM, SIG_DFL);
+		signal(SIGINT, SIG_DFL);
+		become(command, path, name);
+	}
+	return child > 0 && ended_well(child, timeout_ms);
+}
+
+bool ship_redact(const struct redact *redact, const char *path, const char *to, int timeout_ms)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct trace *trace = trace_open_with_message(path);
+		int error = trace ? redact_write_file(redact, trace, to, false) : -EBADMSG;
+
+		if (trace && error)
+			output_message("evprof ship: cannot write %s: %s", to, strerror(-error));
+		_exit(error ? 1 : 0);
+	}
+	return child > 0 && ended_well(child, timeout_ms);
+}

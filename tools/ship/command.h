@@ -1,0 +1,18 @@
+/* command.h - the command of evprof ship for one trace, and the redaction before it, each in its own process. */
+#ifndef EVPROF_TOOLS_SHIP_COMMAND_H
+#define EVPROF_TOOLS_SHIP_COMMAND_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+#include "cut/redact.h"
+
+/* Set by SIGTERM and SIGINT: a running command is ended. */
+extern volatile sig_atomic_t ship_ends;
+
+/* Runs the command with the words replaced (ship.h). Returns whether it ended with status 0 within that time. */
+bool ship_command(char *const *command, const char *path, const char *name, int timeout_ms);
+/* Writes the redacted trace. A damaged one ends the process that does it, and no other. Returns whether it is there. */
+bool ship_redact(const struct redact *redact, const char *path, const char *to, int timeout_ms);
+
+#endif
