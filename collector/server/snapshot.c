@@ -45,14 +45,16 @@ static json_t *prepare(struct session *session, const struct request *request, c
 		       uint64_t now_ns)
 {
 	struct kept *kept = &session->trace.kept;
+	char alive[PATH_MAX];
 
 	now_ns = clock_now_ns();
 	write_all(session, now_ns);
 	kept_hold(kept, &session->trace.writer, now_ns, request->hold_ms);
 	trace_writer_follow(&session->trace.writer, session->trace.path);
-	return json_pack("{s:s, s:o, s:s, s:I, s:I, s:I}", "path", session->trace.path, "pids", pids, "program",
-			 program, "since_ns", (json_int_t)kept->since_ns, "until_ns", (json_int_t)now_ns, "hold",
-			 (json_int_t)kept->hold);
+	session_alive_ask(&session->alive, kept->hold, alive);
+	return json_pack("{s:s, s:s, s:o, s:s, s:I, s:I, s:I}", "alive", alive, "path", session->trace.path, "pids",
+			 pids, "program", program, "since_ns", (json_int_t)kept->since_ns, "until_ns",
+			 (json_int_t)now_ns, "hold", (json_int_t)kept->hold);
 }
 
 /* Gives up a hold, if it is the last one of its trace. */

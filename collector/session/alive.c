@@ -3,12 +3,16 @@
  */
 #include "session/alive.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "trace/trace_output.h"
 
+#define TRACE_ENDING ".evp"
+/* At the end processes wait; a GiB that is not read yet takes a minute. */
+#define FINISH_NS UINT64_C(120000000000)
 #define SO_FAR_S "60" /* between two writes of what is alive so far */
 
 static void take_line(struct tool_lines *lines, const char *line)
@@ -32,7 +36,8 @@ void session_alive_start(struct session_alive *alive, struct loop *loop, struct 
 	const char *argv[] = {"evprof",	    "cut",	 "--alive", "--until-closed", "--every", SO_FAR_S,
 			      "--in-place", trace->path, NULL};
 
-	if (alive->lines.started || !trace->kept.limits.alive || trace->writer.fd < 0 || trace->failed)
+	if (alive->lines.started || !trace->kept.limits.alive || trace->writer.fd < 0 || trace->failed ||
+	    trace->in_memory) /* nobody has it at its end */
 		return;
 	alive->trace = trace;
 	alive->lines.take = take_line;
@@ -47,7 +52,21 @@ void session_alive_round(struct session_alive *alive)
 		give_up(alive);
 }
 
-bool session_alive_finish(struct session_alive *alive)
+const char *session_alive_ask(struct session_alive *alive, uint64_t number, char path[PATH_MAX])
+{
+	const char *trace = alive->trace ? alive->trace->path : "";
+	size_t length = strlen(trace), ending = strlen(TRACE_ENDING);
+
+	path[0] = '\0';
+	if (length > ending && !strcmp(trace + length - ending, TRACE_ENDING))
+		length -= ending;
+	if (alive->trace && alive->trace->kept.is_read && !alive->finishing && length + 16 < PATH_MAX &&
+	    tool_lines_send(&alive->lines, number))
+		snprintf(path, PATH_MAX, "%.*s-alive" TRACE_ENDING, (int)length, trace);
+	return path;
+}
+
+bool session_alive_finish(struct session_alive *alive, uint64_t now_ns)
 {
 	if (!alive->lines.started || alive->done)
 		return false;
@@ -55,11 +74,18 @@ bool session_alive_finish(struct session_alive *alive)
 		session_alive_stop(alive, false);
 		return false;
 	}
+	if (!alive->finishing)
+		alive->until_ns = now_ns + FINISH_NS;
 	alive->finishing = true;
 	tool_lines_finish(&alive->lines);
-	if (tool_lines_run(&alive->lines))
+	if (tool_lines_run(&alive->lines) && now_ns < alive->until_ns)
 		return true;
 	alive->done = !alive->lines.run.failed;
+	if (tool_lines_run(&alive->lines)) {
+		log_warning("%s has its last stretch, until evprof cut --alive replaces it", alive->trace->path);
+		session_alive_stop(alive, true);
+		return false;
+	}
 	if (!alive->done)
 		give_up(alive);
 	return false;

@@ -8,7 +8,9 @@
 #ifndef COLLECTOR_ALIVE_H
 #define COLLECTOR_ALIVE_H
 
+#include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "trace/tool_lines.h"
 
@@ -19,15 +21,21 @@ struct session_alive {
 	struct tool_lines lines;
 	struct trace_output *trace;
 	bool finishing;
-	bool done; /* the trace was replaced */
+	uint64_t until_ns; /* likewise: it is waited for until then */
+	bool done;	   /* the trace was replaced, or is without us */
 };
 
 /* A process has joined: starts it, if the trace keeps what is alive. */
 void session_alive_start(struct session_alive *alive, struct loop *loop, struct trace_output *trace);
 /* After the rings were read. */
 void session_alive_round(struct session_alive *alive);
-/* The trace is complete. Whether it is still being replaced. */
-bool session_alive_finish(struct session_alive *alive);
+/*
+ * Asks for what is alive so far, for a hold of the trace (trace/kept.h). Returns the path of the file that will have
+ * it, and `number` in the META of its processes; "": nobody does that.
+ */
+const char *session_alive_ask(struct session_alive *alive, uint64_t number, char path[PATH_MAX]);
+/* The trace is complete. Whether it is still being replaced; for a limited time. */
+bool session_alive_finish(struct session_alive *alive, uint64_t now_ns);
 /* leave: it finishes by itself. */
 void session_alive_stop(struct session_alive *alive, bool leave);
 

@@ -162,13 +162,14 @@ static void open_trace(struct session *session, const struct control_message *fi
 	bool others = session->tools->output_dir || session->tools->first.pid || session->goes_on;
 	enum output_existing existing = others ? OUTPUT_ADD_SUFFIX : OUTPUT_REPLACE;
 	const struct setting_keep *policy = &session->tools->keep;
-	const struct setting_keep *keep = policy->ns || policy->bytes ? policy : &first->keep;
+	struct setting_keep keep = policy->ns || policy->bytes ? *policy : first->keep;
 	bool rotates = session->tools->rotate.ns || session->tools->rotate.bytes;
 	int error = output_path(session, first, trace->path, sizeof(trace->path));
 
+	keep.alive |= first->keep.alive; /* a bound of the disk, too */
 	if (error) {
 		trace_output_open_failed(trace, error);
-	} else if (!trace_output_open(trace, session->tools->packer, session->id, existing, keep, rotates)) {
+	} else if (!trace_output_open(trace, session->tools->packer, session->id, existing, &keep, rotates)) {
 		if (!trace->in_memory) { /* a copy would have no place */
 			triggers_begin(&session->triggers, session->tools->trigger, first->trigger);
 			let_user_read(session);

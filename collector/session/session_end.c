@@ -434,7 +434,7 @@ void session_check_end(struct session *session, uint64_t now_ns, bool more_to_co
 		close_trace(session, now_ns);
 		if (wait_while(session, copies_check(&session->copies, &session->trace)))
 			return;
-		if (wait_while(session, session_alive_finish(&session->alive)))
+		if (wait_while(session, session_alive_finish(&session->alive, now_ns)))
 			return;
 		if (!shorten_kept(session) && !convert_formats(session))
 			finish_session(session, now_ns);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -50,6 +51,14 @@ static void lines_ready(struct loop_source *source)
 		close_source(lines);
 }
 
+bool tool_lines_send(struct tool_lines *lines, uint64_t number)
+{
+	char line[32];
+	int length = snprintf(line, sizeof(line), "%llu\n", (unsigned long long)number);
+
+	return lines->input >= 0 && lines->run.running && write(lines->input, line, (size_t)length) == length;
+}
+
 void tool_lines_finish(struct tool_lines *lines)
 {
 	if (lines->started && lines->input >= 0)
@@ -63,6 +72,7 @@ static int start(struct tool_lines *lines, const char *const *argv, const int in
 	int error;
 
 	fcntl(output[0], F_SETFL, O_NONBLOCK);
+	fcntl(input[1], F_SETFL, O_NONBLOCK);
 	lines->source = (struct loop_source){.fd = output[0], .ready = lines_ready};
 	error = loop_add(lines->loop, &lines->source);
 	if (error)

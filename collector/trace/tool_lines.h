@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/loop.h"
 #include "trace/tool_run.h"
@@ -31,6 +32,8 @@ struct tool_lines {
 
 /* argv: as for tool_run_start(). 0 or -errno; a failure to start evprof itself is logged, and it has ended. */
 int tool_lines_start(struct tool_lines *lines, struct loop *loop, const char *const *argv);
+/* Sends a line with that number. False: it has ended, or does not read. */
+bool tool_lines_send(struct tool_lines *lines, uint64_t number);
 /* It is to read what is in the trace, and to end. */
 void tool_lines_finish(struct tool_lines *lines);
 /* Whether it runs, or printed what was not read yet. */

@@ -68,8 +68,8 @@ static void expect_row(const json_t *process, const json_t *row)
 	}
 }
 
-/* ... and what all its lines say. Returns how many there are. */
-static unsigned expect_counted(const char *trace, const char *said)
+/* ... and what all its lines say. keeps: `keep` goes on no more. Returns how many there are. */
+static unsigned expect_counted(const char *trace, const char *said, bool keeps)
 {
 	struct outcome *outcome = tool("memory", "--json", "--by", "line", trace);
 	json_t *memory = json_of(outcome);
@@ -81,7 +81,9 @@ static unsigned expect_counted(const char *trace, const char *said)
 		const json_t *process = process_of(memory, member(line, "pid")), *row;
 		size_t i;
 
-		json_array_foreach(json_object_get(line, "rows"), i, row) expect_row(process, row);
+		json_array_foreach(json_object_get(line, "rows"), i,
+				   row) if (keeps || strcmp(json_string_value(json_array_get(row, 0)), "keep") != 0)
+		    expect_row(process, row);
 		json_decref(line);
 	}
 	json_decref(memory);
@@ -113,7 +115,7 @@ SCENARIO(alive, counted, SUPPORTED)
 
 		expect(outcome, outcome->status == 0 && strstr(outcome->err, "evprof: what is alive after "),
 		       "its line says what the trace has");
-		cr_expect_eq(expect_counted(outcome->trace, outcome->out), 2, "the program and its child");
+		cr_expect_eq(expect_counted(outcome->trace, outcome->out, true), 2, "the program and its child");
 		few = i ? few : size_of(outcome->trace);
 		many = size_of(outcome->trace);
 	}
@@ -318,6 +320,29 @@ SCENARIO_SOME(alive, many_processes, SUPPORTED)
 	expect(memory, strstr(memory->err, "7 processes that ended before these are not in the trace"),
 	       "a line says so");
 	json_decref(root);
+}
+
+/* A snapshot has what is alive so far, at once. */
+SCENARIO(alive, snapshots, SUPPORTED)
+{
+	struct running running;
+	const char *said;
+
+	needs_own_malloc();
+	if (geteuid() == 0)
+		cr_assert_eq(unshare(CLONE_NEWNET), 0);
+	running = begin_running(python, "1000");
+	said = strchr(file_read(running.program->log, NULL), '{');
+	for (int i = 0; i < 2; i++) {
+		char *path = text("%s/snapshot%d.evp", running.folder, i);
+		struct outcome *snapshot = tool("snapshot", "all", "-o", path);
+
+		expect(snapshot, snapshot->status == 0 && strstr(snapshot->err, "show it with: evprof memory"),
+		       "it is written");
+		expect_counted(path, said, false);
+	}
+	end_running(&running);
+	expect_counted(running.trace, said, false);
 }
 
 /* What such a trace cannot show is an error. */

@@ -53,7 +53,9 @@ struct alive_process {
 };
 
 struct alive_follow {
-	struct trace *trace; /* set by the owner */
+	/* Set by the owner. */
+	struct trace *trace;
+	uint64_t so_far; /* number of the last wish for what is alive so far, which is written with it; 0: none */
 	/* Internal. */
 	struct alive_process **processes; /* by number; NULL: none */
 	uint32_t process_count;

@@ -279,6 +279,7 @@ int alive_write(struct alive_follow *follow, const char *kinds, int fd)
 
 	file_begin(&file, follow->trace, &whole, kinds, fd);
 	file.alive_only = true;
+	file.so_far = follow->so_far;
 	file.left_out = follow->forgotten + trace_left_out(follow->trace);
 	for (uint32_t i = 0; i < follow->process_count && !file.error; i++)
 		if (follow->processes[i] && !follow->processes[i]->forgotten)
@@ -289,14 +290,14 @@ int alive_write(struct alive_follow *follow, const char *kinds, int fd)
 	return error;
 }
 
-int alive_write_file(struct alive_follow *follow, const char *kinds, const char *path, bool in_place)
+int alive_write_file(struct alive_follow *follow, const char *kinds, const char *path, const char *like)
 {
 	struct output output;
 	int error = output_open(&output, path), fd;
 
 	if (!error) {
-		if (in_place)
-			output_let_read_like(&output, path);
+		if (like)
+			output_let_read_like(&output, like);
 		fd = fcntl(output.fd, F_DUPFD_CLOEXEC, 0);
 		error = fd < 0 ? -errno : alive_write(follow, kinds, fd);
 		if (error)

@@ -19,9 +19,9 @@
  */
 int alive_write(struct alive_follow *follow, const char *kinds, int fd);
 /*
- * The same to a file, which appears when it is complete. in_place: it takes the place of the trace. Returns 0, or
- * -errno after a line on stderr.
+ * The same to a file, which appears when it is complete. like: whoever may read that file may read this one, which may
+ * take its place; NULL: the owner only. Returns 0, or -errno after a line on stderr.
  */
-int alive_write_file(struct alive_follow *follow, const char *kinds, const char *path, bool in_place);
+int alive_write_file(struct alive_follow *follow, const char *kinds, const char *path, const char *like);
 
 #endif

@@ -29,6 +29,7 @@ struct cutting {
 	char *kinds;
 	char *so_far; /* path; NULL: none */
 	int64_t next_ms;
+	uint64_t wish; /* digits of a number that is being read */
 };
 
 static int64_t now_ms(void)
@@ -39,22 +40,39 @@ static int64_t now_ms(void)
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* Takes the numbers of those who want to see what is alive so far, a line each. */
+static void take_wishes(struct cutting *cutting, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] == '\n') {
+			cutting->follow.so_far = cutting->wish;
+			cutting->wish = 0;
+			cutting->next_ms = 0;
+		} else if (text[i] >= '0' && text[i] <= '9') {
+			cutting->wish = cutting->wish * 10 + (uint64_t)(text[i] - '0');
+		}
+	}
+}
+
 /* Whether standard input is still open, after a pause. */
-static bool goes_on(void)
+static bool goes_on(struct cutting *cutting)
 {
 	struct pollfd closed = {.fd = STDIN_FILENO, .events = POLLIN};
-	char ignored[64];
+	char text[64];
+	ssize_t length;
 
 	if (poll(&closed, 1, PAUSE_MS) <= 0)
 		return true;
-	return read(STDIN_FILENO, ignored, sizeof(ignored)) > 0;
+	length = read(STDIN_FILENO, text, sizeof(text));
+	take_wishes(cutting, text, length > 0 ? (size_t)length : 0);
+	return length > 0;
 }
 
 static void write_so_far(struct cutting *cutting)
 {
 	if (!cutting->so_far || now_ms() < cutting->next_ms)
 		return;
-	alive_write_file(&cutting->follow, cutting->kinds, cutting->so_far, false);
+	alive_write_file(&cutting->follow, cutting->kinds, cutting->so_far, cutting->request->path);
 	cutting->next_ms = now_ms() + cutting->request->every_ms;
 }
 
@@ -70,7 +88,7 @@ static int count(struct cutting *cutting)
 		if (printf("%llu\n", (unsigned long long)trace->scanned_bytes) > 0)
 			fflush(stdout);
 		write_so_far(cutting);
-		more = goes_on();
+		more = goes_on(cutting);
 		error = trace_follow(trace);
 		if (!error)
 			error = alive_follow_next(&cutting->follow);
@@ -117,7 +135,9 @@ static int cut_opened(struct cutting *cutting)
 		    request->path);
 		error = -EINVAL;
 	} else {
-		error = alive_write_file(&cutting->follow, cutting->kinds, request->to, request->in_place);
+		cutting->follow.so_far = 0;
+		error = alive_write_file(&cutting->follow, cutting->kinds, request->to,
+					 request->in_place ? request->to : NULL);
 	}
 	if (!error && cutting->so_far)
 		unlink(cutting->so_far);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,8 @@ static const char help_text[] =
 
 #define ANSWER_MS 10000
 #define HOLD_MS 120000
+#define ALIVE_TRIES 600u
+#define ALIVE_PAUSE_MS 100u
 
 static void worsen(struct snapshot *snapshot, int status)
 {
@@ -83,6 +86,34 @@ static bool filter_target(const struct snapshot *snapshot, const json_t *describ
 	return filter_take(filter, snapshot->verb, FILTER_PROCESS, text);
 }
 
+/* The trace of what is alive so far, once it is written for this hold. NULL after a line on stderr: it is not. */
+static struct trace *open_alive(const struct snapshot *snapshot, const json_t *described)
+{
+	const char *path = json_string_value(json_object_get(described, "alive"));
+	uint64_t hold = (uint64_t)json_integer_value(json_object_get(described, "hold"));
+	char ignored[4600];
+
+	for (unsigned i = 0; i < ALIVE_TRIES; i++) {
+		struct trace *trace = NULL;
+
+		if (trace_open(&trace, path, ignored, sizeof(ignored)) == 0 && trace_so_far(trace) >= hold)
+			return trace;
+		trace_close(trace);
+		poll(NULL, 0, ALIVE_PAUSE_MS);
+	}
+	output_message("evprof %s: what is alive so far is not written to %s within %u s", snapshot->verb, path,
+		       ALIVE_TRIES * ALIVE_PAUSE_MS / 1000);
+	return NULL;
+}
+
+/* Whether it is a trace that keeps what is alive, and no stretch of it was asked for. */
+static bool wants_alive(const struct snapshot *snapshot, const json_t *described)
+{
+	const char *alive = json_string_value(json_object_get(described, "alive"));
+
+	return alive && *alive && !snapshot->last_ns && !snapshot->from_ns && !snapshot->until_ns;
+}
+
 static int copy_trace(struct snapshot *snapshot, const json_t *described, struct trace *trace, const char *path)
 {
 	int64_t since_ns = json_integer_value(json_object_get(described, "since_ns"));
@@ -98,6 +129,8 @@ static int copy_trace(struct snapshot *snapshot, const json_t *described, struct
 		stretch.from.ns = snapshot->from_ns;
 	if (snapshot->until_ns && snapshot->until_ns < stretch.to.ns)
 		stretch.to.ns = snapshot->until_ns;
+	if (wants_alive(snapshot, described))
+		stretch = (struct cut_stretch){{.ns = INT64_MIN}, {.ns = INT64_MAX}};
 	error = filter_target(snapshot, described, &filter) ? 0 : -EINVAL;
 
 	progress_begin(&progress, "copying", 0);
@@ -110,17 +143,18 @@ static int copy_trace(struct snapshot *snapshot, const json_t *described, struct
 
 static void print_written(const struct snapshot *snapshot, const json_t *described, const char *path)
 {
+	const char *verb = wants_alive(snapshot, described) ? "memory" : "report";
 	size_t pids = json_array_size(json_object_get(described, "pids"));
 	int64_t pid = json_integer_value(json_array_get(json_object_get(described, "pids"), 0));
 
 	if (snapshot->quiet)
 		printf("%s\n", path);
 	else if (pids == 1)
-		output_message("evprof: %s has what is recorded of %" PRId64 "; show it with: evprof report %s", path,
-			       pid, path);
+		output_message("evprof: %s has what is recorded of %" PRId64 "; show it with: evprof %s %s", path, pid,
+			       verb, path);
 	else
-		output_message("evprof: %s has what is recorded of %zu processes; show it with: evprof report %s", path,
-			       pids, path);
+		output_message("evprof: %s has what is recorded of %zu processes; show it with: evprof %s %s", path,
+			       pids, verb, path);
 }
 
 static bool misses_begin(const struct snapshot *snapshot, const json_t *described)
@@ -148,7 +182,9 @@ static void write_snapshot(struct snapshot *snapshot, const json_t *described)
 	const char *program = json_string_value(json_object_get(described, "program"));
 	const json_t *pids = json_object_get(described, "pids");
 	char *path = path_for(snapshot, program ? program : "", json_integer_value(json_array_get(pids, 0)));
-	struct trace *trace = source && path ? trace_open_with_message(source) : NULL;
+	struct trace *trace = !source || !path			 ? NULL
+			      : wants_alive(snapshot, described) ? open_alive(snapshot, described)
+								 : trace_open_with_message(source);
 
 	if (!trace) {
 		worsen(snapshot, CLI_FAILED);

@@ -169,6 +169,9 @@ static bool began_before(const struct cut_file *file)
 static void set_alive_only(const struct cut_file *file, json_t *process)
 {
 	json_object_set_new(process, "alive_only", json_true());
+	json_object_del(process, "so_far");
+	if (file->so_far)
+		json_object_set_new(process, "so_far", integer(file->so_far));
 	if (file->left_out)
 		json_object_set_new(process, "left_out", integer(file->left_out));
 	json_object_del(process, "keep_ns");

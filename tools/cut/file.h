@@ -21,6 +21,7 @@ struct cut_file {
 	struct trace_writer writer;
 	bool alive_only;   /* it is no stretch: alive/write.h ... */
 	uint64_t left_out; /* ... and so many processes are not in it */
+	uint64_t so_far;   /* likewise: written for that wish, while the program runs; 0: not */
 	int error;	   /* the first -errno; nothing is written afterwards */
 	uint64_t events, lost;
 	/* The open process, and the open thread. */

@@ -140,17 +140,28 @@ bool trace_is_alive_only(const struct trace *trace)
 	return false;
 }
 
-uint64_t trace_left_out(const struct trace *trace)
+/* The largest number that a process has there. */
+static uint64_t most_of(const struct trace *trace, const char *member)
 {
-	json_int_t most = 0, count;
+	json_int_t most = 0, number;
 
 	for (uint32_t i = 0; i < trace->process_count; i++) {
 		const json_t *meta = trace->processes[i] ? trace->processes[i]->meta : NULL;
 
-		count = json_integer_value(json_object_get(meta, "left_out"));
-		most = count > most ? count : most;
+		number = json_integer_value(json_object_get(meta, member));
+		most = number > most ? number : most;
 	}
 	return (uint64_t)most;
+}
+
+uint64_t trace_left_out(const struct trace *trace)
+{
+	return most_of(trace, "left_out");
+}
+
+uint64_t trace_so_far(const struct trace *trace)
+{
+	return most_of(trace, "so_far");
 }
 
 uint64_t trace_memory_interval(const struct trace *trace)

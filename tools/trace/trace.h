@@ -231,6 +231,8 @@ uint64_t trace_memory_interval(const struct trace *trace);
 bool trace_process_is_alive_only(const struct trace_process *process);
 /* Whether any of its processes has that. */
 bool trace_is_alive_only(const struct trace *trace);
+/* The number of the wish for which such a trace was written while its program ran; 0: none. */
+uint64_t trace_so_far(const struct trace *trace);
 /* Processes that ended, and are not in such a trace. */
 uint64_t trace_left_out(const struct trace *trace);
 /* The note on it in every output that shows memory. */
