@@ -326,7 +326,9 @@ static void begin_wall(struct push_thread *thread)
 	uint64_t since = thread->since;
 
 	if (since && thread->events.hole && thread->events.first_ticks < since) { /* damage before it */
-		lane->cursor = (struct replay_cursor){.events = &thread->events, .at = thread->events.count};
+		lane->cursor = (struct replay_cursor){.events = &thread->events,
+						      .extra = thread->events.extras + thread->events.extra_count,
+						      .at = thread->events.count};
 		return;
 	}
 	lane->cursor = replay_begin_chunk(replay, &thread->events, since ? &quiet : &count_sink, thread);
