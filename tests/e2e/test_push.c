@@ -224,6 +224,46 @@ SCENARIO(push, answers_that_reject, SCENARIO_ONCE)
 	stop_server(server, folder);
 }
 
+/* By TLS: nothing is sent to a server whose certificate is not known, nor without that of the client where it is wanted. */
+SCENARIO(push, certificates, SCENARIO_ONCE)
+{
+	const char *folder;
+	char *endpoint, *cert, *key;
+	struct outcome *outcome, *made, *pushed;
+	struct background *server, *refused;
+
+	(void)python;
+	apart();
+	folder = make_folder();
+	cert = text("%s/cert.pem", folder);
+	key = text("%s/key.pem", folder);
+	made = run(.how = JOB_BARE,
+		   .args = {"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert,
+			    "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"});
+	if (made->status != 0)
+		cr_skip_test("no openssl makes a certificate");
+	outcome = record(python_any(), "EVPROF_EVENTS=call,c_call");
+	server = start_server(folder, NULL);
+	endpoint = text("https%s", endpoint_of(folder) + strlen("http"));
+	refused = background_start(
+	    &(struct job){.how = JOB_BARE, .args = {"%B/evprof", "push", "--endpoint", endpoint, outcome->trace}});
+	for (int i = 0; i < WAIT_TURNS && !strstr(file_read(refused->log, NULL), "profiles wait"); i++)
+		usleep(50000);
+	cr_expect_eq(background_stop(refused), 1);
+	skip_without_curl(file_read(refused->log, NULL));
+	cr_expect(strstr(file_read(refused->log, NULL), "(OTEL_EXPORTER_OTLP_CERTIFICATE?)"), "%s",
+		  file_read(refused->log, NULL));
+	cr_expect_eq(received_count(folder, "requests"), 0);
+	pushed = run(.how = JOB_BARE, .args = {"%B/evprof", "push", "--endpoint", endpoint, outcome->trace},
+		     .env = {text("OTEL_EXPORTER_OTLP_CERTIFICATE=%s", cert),
+			     text("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=%s", cert),
+			     text("OTEL_EXPORTER_OTLP_PROFILES_CLIENT_KEY=%s", key)},
+		     .lingers = true);
+	expect(pushed, pushed->status == 0 && counts_of(pushed->out).sent == 1, "it is sent");
+	judge(folder, text("%s/counted", outcome->directory), outcome->trace, outcome->pid, NULL, false);
+	stop_server(server, folder);
+}
+
 /* --- the spool --- */
 
 static size_t files_in(const char *folder)

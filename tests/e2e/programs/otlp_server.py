@@ -1,7 +1,8 @@
 """A server for OTLP profiles over HTTP, which checks and adds up what it gets, and answers as it is asked to.
 
 otlp_server.py FOLDER [ANSWER...]: it listens at the port of FOLDER/port, or at any and writes that, and makes FOLDER/ready. After each
-request FOLDER/received.json has what was accepted, also by an earlier server. The answers are given in turn, the last one again and again (default: 200): a status; 503+SECONDS with
+request FOLDER/received.json has what was accepted, also by an earlier server. With FOLDER/cert.pem and key.pem it speaks TLS, and
+wants them of the client, too. The answers are given in turn, the last one again and again (default: 200): a status; 503+SECONDS with
 Retry-After; slow+SECONDS, which answers 200 late; reset, which closes the connection; lost, which accepts the request and
 closes the connection without an answer; partial+N, 200 with N rejected profiles.
 
@@ -14,6 +15,7 @@ import http.server
 import json
 import os
 import socket
+import ssl
 import struct
 import sys
 import threading
@@ -291,6 +293,12 @@ def main():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
     server.lock = threading.Lock()
+    if os.path.exists(os.path.join(folder, "cert.pem")):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(os.path.join(folder, "cert.pem"), os.path.join(folder, "key.pem"))
+        context.load_verify_locations(os.path.join(folder, "cert.pem"))
+        context.verify_mode = ssl.CERT_REQUIRED
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     server.answers = answers
     server.received = Received(folder)
     for name, content in (("port", str(server.server_address[1])), ("ready", "")):
