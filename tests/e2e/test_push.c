@@ -224,7 +224,7 @@ SCENARIO(push, answers_that_reject, SCENARIO_ONCE)
 	stop_server(server, folder);
 }
 
-/* By TLS: nothing is sent to a server whose certificate is not known, nor without that of the client where it is wanted. */
+/* By TLS: nothing is sent to a server whose certificate is not known, nor without a certificate where it is wanted. */
 SCENARIO(push, certificates, SCENARIO_ONCE)
 {
 	const char *folder;

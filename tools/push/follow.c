@@ -239,25 +239,29 @@ static int find_processes(struct push_source *source, int64_t from_ns)
 	return error;
 }
 
-struct push_source *push_source_open(const char *path, int64_t began_ns, int64_t now_ns)
+int push_source_open(struct push_source **opened, const char *path, int64_t began_ns, int64_t now_ns)
 {
 	struct push_source *source = calloc(1, sizeof(*source));
+	int error = source ? 0 : -ENOMEM;
+	bool is_older = false;
 	char why[4600];
-	bool is_older;
 
-	if (!source)
-		return NULL;
-	source->path = strdup(path);
-	if (!source->path || trace_open(&source->trace, path, why, sizeof(why)) < 0) {
-		push_source_free(source);
-		return NULL;
+	*opened = NULL;
+	if (!error && !(source->path = strdup(path)))
+		error = -ENOMEM;
+	if (!error)
+		error = trace_open(&source->trace, path, why, sizeof(why));
+	if (!error) {
+		source->trace->no_ahead = true;
+		is_older = source->trace->start_ns < began_ns;
 	}
-	source->trace->no_ahead = true;
-	is_older = source->trace->start_ns < began_ns;
-	if (!(is_older && now_ns == INT64_MAX) && find_processes(source, is_older ? now_ns : 0) == 0)
-		return source;
-	push_source_free(source);
-	return NULL;
+	if (!error && !(is_older && now_ns == INT64_MAX)) {
+		error = find_processes(source, is_older ? now_ns : 0);
+		*opened = error ? NULL : source;
+	}
+	if (source && !*opened)
+		push_source_free(source);
+	return error;
 }
 
 /* After its last event. What it freed while the interpreter ended is no news of its memory. */

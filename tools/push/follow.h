@@ -55,9 +55,10 @@ struct push_source {
 
 /*
  * Processes of a trace that began before began_ns count from now_ns on; INT64_MAX: such a trace is not taken. All
- * others count from their start. NULL: it cannot be read, or is not taken, or memory ran out.
+ * others count from their start. Returns 0, with *source NULL if it is not taken, or -errno: it cannot be read, or
+ * memory ran out.
  */
-struct push_source *push_source_open(const char *path, int64_t began_ns, int64_t now_ns);
+int push_source_open(struct push_source **source, const char *path, int64_t began_ns, int64_t now_ns);
 /*
  * Counts what is new, up to that time; INT64_MAX: to the end. Processes that have ended are pushed and forgotten.
  * Returns 0 or -ENOMEM.

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -32,6 +33,7 @@
 
 #define LOOK_MS 1000 /* between two looks at what is recorded: memory events of that time are in memory */
 #define END_MS 50
+#define SILENT_NS INT64_C(10000000000) /* a file that is not written for so long will not become a trace */
 
 struct push_run {
 	const struct push_request *request;
@@ -43,6 +45,7 @@ struct push_run {
 	struct push_source **sources;
 	size_t source_count, sources_allocated;
 	struct watch_folder folder;
+	size_t unread;	  /* traces that cannot be read */
 	int64_t began_ns; /* CLOCK_MONOTONIC: traces that began later are pushed from their start */
 };
 
@@ -56,16 +59,17 @@ static struct push_source *find_source(const struct push_run *run, const char *p
 	return NULL;
 }
 
-static struct push_source *open_source(struct push_run *run, const char *path, int64_t now_ns)
+/* Returns as push_source_open() does. */
+static int open_source(struct push_run *run, struct push_source **source, const char *path, int64_t now_ns)
 {
-	struct push_source *source;
+	int error = grow_by_one(&run->sources, &run->sources_allocated, run->source_count, sizeof(*run->sources));
 
-	if (grow_by_one(&run->sources, &run->sources_allocated, run->source_count, sizeof(*run->sources)))
-		return NULL;
-	source = push_source_open(path, run->began_ns, now_ns);
-	if (source)
-		run->sources[run->source_count++] = source;
-	return source;
+	*source = NULL;
+	if (!error)
+		error = push_source_open(source, path, run->began_ns, now_ns);
+	if (*source)
+		run->sources[run->source_count++] = *source;
+	return error;
 }
 
 static void note_failure(struct push_run *run, const struct push_source *source, int error)
@@ -73,6 +77,13 @@ static void note_failure(struct push_run *run, const struct push_source *source,
 	if (error && !run->target.failed)
 		output_message("evprof push: %s: %s", source->path, strerror(-error));
 	run->target.failed |= error != 0;
+}
+
+/* A trace that has just begun has no header yet. */
+static void note_unread(struct push_run *run, const char *path, int error)
+{
+	if (error && error != -EINVAL && !run->unread++)
+		output_message("evprof push: %s: %s; such traces are not pushed", path, strerror(-error));
 }
 
 /* A trace that the answer of a collector names: all events until that time are in the file. */
@@ -88,7 +99,7 @@ static void take_trace(struct push_run *run, const json_t *described)
 	if (source)
 		error = trace_follow(source->trace);
 	else
-		source = open_source(run, path, until_ns);
+		note_unread(run, path, open_source(run, &source, path, until_ns));
 	if (!source)
 		return;
 	source->is_listed = true;
@@ -125,24 +136,36 @@ static void take_unlisted(struct push_run *run)
 	run->source_count = kept;
 }
 
-/* False: it was written before, or cannot be read. The second is because clocks of file systems are coarse. */
-static bool is_recent(const struct push_run *run, const char *path)
+/* For how long it has not been written; clocks of file systems are coarse. -1: it is not there. */
+static int64_t silent_ns(const char *path)
 {
-	int64_t began_ns = run->began_ns - time_ns(CLOCK_MONOTONIC) + time_ns(CLOCK_REALTIME);
 	struct stat status;
+	int64_t silent;
 
-	return stat(path, &status) == 0 && status.st_mtim.tv_sec + 1 >= began_ns / 1000000000;
+	if (stat(path, &status) < 0)
+		return -1;
+	silent = time_ns(CLOCK_REALTIME) - (status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec);
+	return silent > 0 ? silent : 0;
 }
 
-/* A trace that is new in the folder. What began before this process is taken where a collector names it. */
-static void take_found(void *owner, const char *path)
+/*
+ * A trace that is new in the folder. What began before this process is taken where a collector names it. One that
+ * cannot be read yet may have just begun.
+ */
+static bool take_found(void *owner, const char *path)
 {
 	struct push_run *run = owner;
-	struct push_source *source =
-	    find_source(run, path) || !is_recent(run, path) ? NULL : open_source(run, path, INT64_MAX);
+	int64_t silent = silent_ns(path), age_ns = time_ns(CLOCK_MONOTONIC) - run->began_ns;
+	struct push_source *source;
+	int error;
 
+	if (silent < 0 || silent > age_ns + SILENT_NS || find_source(run, path))
+		return true;
+	error = open_source(run, &source, path, INT64_MAX);
+	note_unread(run, path, error);
 	if (source)
 		note_failure(run, source, push_source_count(source, &run->target, INT64_MAX));
+	return !error || silent > SILENT_NS;
 }
 
 static void look(struct push_run *run)
@@ -192,11 +215,23 @@ static bool await_end(const struct push_run *run, int64_t ms)
 	return poll(&closed, 1, ms > 0 ? (int)ms : 0) > 0 && read(STDIN_FILENO, ignored, sizeof(ignored)) <= 0;
 }
 
+/* Each followed trace is an open file. */
+static void raise_file_limit(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
 static void follow_all(struct push_run *run)
 {
 	int64_t interval_ms = run->request->interval_ns / 1000000, next_ms = time_ms(CLOCK_MONOTONIC) + interval_ms;
 	bool ends = false;
 
+	raise_file_limit();
 	run->began_ns = run->request->since_ns ? run->request->since_ns : time_ns(CLOCK_MONOTONIC);
 	while (!ends) {
 		int64_t now_ms, look_ms = time_ms(CLOCK_MONOTONIC) + LOOK_MS;

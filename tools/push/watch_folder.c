@@ -19,16 +19,10 @@ static bool is_trace(const struct dirent *entry)
 	return length > ending && entry->d_name[0] != '.' && strcmp(entry->d_name + length - ending, ENDING) == 0;
 }
 
-/* False: it is known, or memory ran out. */
-static bool is_new(struct watch_folder *folder, const struct dirent *entry)
+/* NULL: memory ran out. */
+static uint64_t *known_of(struct watch_folder *folder, const struct dirent *entry)
 {
-	uint64_t key = (text_hash(TEXT_HASH_BEGIN, text_of(entry->d_name)) ^ entry->d_ino) | 1;
-	uint64_t *known = u64_map_make(&folder->known, key);
-	bool new = known && !*known;
-
-	if (known)
-		*known = 1;
-	return new;
+	return u64_map_make(&folder->known, (text_hash(TEXT_HASH_BEGIN, text_of(entry->d_name)) ^ entry->d_ino) | 1);
 }
 
 void watch_folder_look(struct watch_folder *folder, watch_folder_found *found, void *owner)
@@ -37,10 +31,13 @@ void watch_folder_look(struct watch_folder *folder, watch_folder_found *found, v
 	const struct dirent *entry;
 	char path[PATH_MAX];
 
-	while (listed && (entry = readdir(listed)))
-		if (is_trace(entry) && is_new(folder, entry) &&
+	while (listed && (entry = readdir(listed))) {
+		uint64_t *known = is_trace(entry) ? known_of(folder, entry) : NULL;
+
+		if (known && !*known &&
 		    snprintf(path, sizeof(path), "%s/%s", folder->path, entry->d_name) < (int)sizeof(path))
-			found(owner, path);
+			*known = found(owner, path);
+	}
 	if (listed)
 		closedir(listed);
 }

@@ -5,6 +5,8 @@
 #ifndef EVPROF_TOOLS_PUSH_WATCH_FOLDER_H
 #define EVPROF_TOOLS_PUSH_WATCH_FOLDER_H
 
+#include <stdbool.h>
+
 #include "util/u64_map.h"
 
 struct watch_folder {
@@ -12,8 +14,8 @@ struct watch_folder {
 	struct u64_map known; /* by name and inode */
 };
 
-/* Called with the path of each file NAME.evp that was not there at an earlier look. */
-typedef void watch_folder_found(void *owner, const char *path);
+/* Called with the path of each file NAME.evp that is not known. True: it is known from now on. */
+typedef bool watch_folder_found(void *owner, const char *path);
 void watch_folder_look(struct watch_folder *folder, watch_folder_found *found, void *owner);
 void watch_folder_done(struct watch_folder *folder);
 
