@@ -177,7 +177,9 @@ static void default_limits(struct user_limits *limits, const char *folder)
 		limits->trace_bytes = (uint64_t)disk.f_bavail * disk.f_frsize / 4 + 1;
 }
 
-static int run_collector(struct collector *collector, struct pusher *pusher)
+#define PUSHERS 2 /* evprof push, evprof ship */
+
+static int run_collector(struct collector *collector, struct pusher pushers[PUSHERS])
 {
 	struct stopper stopper;
 	int error = watch_signals(&stopper, &collector->loop);
@@ -186,9 +188,11 @@ static int run_collector(struct collector *collector, struct pusher *pusher)
 		log_error("cannot watch signals: %s", strerror(-error));
 		return error;
 	}
-	pusher_start(pusher, &collector->loop);
+	for (unsigned i = 0; i < PUSHERS; i++)
+		pusher_start(&pushers[i], &collector->loop);
 	while (!stopper.stopped && collector_turn(collector, -1)) {
-		pusher_tend(pusher, clock_now_ns());
+		for (unsigned i = 0; i < PUSHERS; i++)
+			pusher_tend(&pushers[i], clock_now_ns());
 		if (stopper.status)
 			collector_log_status(collector);
 		stopper.status = false;
@@ -206,9 +210,9 @@ int main(int argc, char **argv)
 	struct collector_config config;
 	struct options options;
 	enum options_result parsed = options_parse(argc, argv, &options);
-	struct pusher pusher;
+	struct pusher pushers[PUSHERS];
 	bool enough;
-	int error, pushing;
+	int error, pushing[PUSHERS];
 
 	if (parsed != OPTIONS_RUN)
 		return parsed == OPTIONS_DONE ? 0 : 2;
@@ -255,12 +259,15 @@ int main(int argc, char **argv)
 			  strerror(-error));
 		return 1;
 	}
-	pusher = (struct pusher){.url = options.push, .socket = options.socket, .folder = options.output_dir};
-	error = run_collector(&collector, &pusher);
-	pushing = pusher_leave(&pusher);
+	pushers[0] = (struct pusher){.url = options.push, .socket = options.socket, .folder = options.output_dir};
+	pushers[1] = (struct pusher){.ship = &options.ship, .folder = options.output_dir};
+	error = run_collector(&collector, pushers);
+	for (unsigned i = 0; i < PUSHERS; i++)
+		pushing[i] = pusher_leave(&pushers[i]);
 	if (made_socket_file(&options))
 		unlink(options.socket);
 	collector_done(&collector);
-	pusher_finish(&pusher, pushing);
+	for (unsigned i = 0; i < PUSHERS; i++)
+		pusher_finish(&pushers[i], pushing[i]);
 	return error ? 1 : 0;
 }

@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,9 @@ enum {
 	OPTION_ROTATE,
 	OPTION_METRICS,
 	OPTION_PUSH,
+	OPTION_SHIP,
+	OPTION_REDACT,
+	OPTION_REDACT_ARGV,
 	OPTION_LOG,
 	OPTION_FOREGROUND
 };
@@ -62,6 +66,9 @@ static const struct option long_options[] = {
     {"rotate", required_argument, NULL, OPTION_ROTATE},
     {"metrics", required_argument, NULL, OPTION_METRICS},
     {"push", required_argument, NULL, OPTION_PUSH},
+    {"ship", required_argument, NULL, OPTION_SHIP},
+    {"redact", required_argument, NULL, OPTION_REDACT},
+    {"redact-argv", no_argument, NULL, OPTION_REDACT_ARGV},
     {"log", required_argument, NULL, OPTION_LOG},
     {"foreground", no_argument, NULL, OPTION_FOREGROUND},
     {"help", no_argument, NULL, 'h'},
@@ -101,6 +108,11 @@ static const char help_text[] =
     "  --push URL           run evprof push with it: profiles to OpenTelemetry at http://HOST:4318; "
     "OTEL_EXPORTER_OTLP_...\n"
     "                       variables count, and what is not sent yet is in FOLDER/.push\n"
+    "  --ship COMMAND       run evprof ship with it: a command of the shell for each finished trace and snapshot; $1 "
+    "is\n"
+    "                       its path, $2 its name\n"
+    "  --redact EXPRESSION  ... of a copy without the texts that it matches, as evprof redact; may come again\n"
+    "  --redact-argv        ... of a copy without the words of command lines\n"
     "  --log LEVEL          error, warning (default), info or debug; messages go to stderr\n"
     "  --foreground         stay in the foreground (the default)\n"
     "  --private            serve one process tree on descriptor 3, then end; used by libevprof.so and evprof run\n"
@@ -141,6 +153,8 @@ static enum options_result check_options(const struct options *options)
 		return option_error("--rotate and --keep-last exclude each other", "");
 	if (options->rotate.alive)
 		return option_error("--rotate is a time, a size, or both with a comma, not ", SETTING_KEEP_ALIVE);
+	if (!options->ship.command && (options->ship.pattern_count || options->ship.no_arguments))
+		return option_error("--redact and --redact-argv are for --ship", "");
 	if (!output_is_below(options->output))
 		return option_error("--output must be a file name below --output-dir, not ", options->output);
 	if ((options->folder_limits.keep_bytes || options->folder_limits.keep_s || options->folder_limits.free_bytes) &&
@@ -246,6 +260,19 @@ static enum options_result take_folder_limit(int option, struct folder_limits *l
 	return OPTIONS_RUN;
 }
 
+static enum options_result take_redaction(struct ship_options *ship)
+{
+	regex_t pattern;
+
+	if (ship->pattern_count == SHIP_PATTERNS_MAX)
+		return option_error("there are too many expressions of --redact: ", optarg);
+	if (regcomp(&pattern, optarg, REG_EXTENDED))
+		return option_error("--redact is a POSIX extended regular expression, not ", optarg);
+	regfree(&pattern);
+	ship->patterns[ship->pattern_count++] = optarg;
+	return OPTIONS_RUN;
+}
+
 static enum options_result take_metrics(const char *where, struct options *options)
 {
 	if (ends_with(where, ".prom"))
@@ -310,6 +337,14 @@ static enum options_result take_option(int option, const char *word, struct opti
 		return take_metrics(optarg, options);
 	case OPTION_PUSH:
 		options->push = optarg;
+		return OPTIONS_RUN;
+	case OPTION_SHIP:
+		options->ship.command = optarg;
+		return OPTIONS_RUN;
+	case OPTION_REDACT:
+		return take_redaction(&options->ship);
+	case OPTION_REDACT_ARGV:
+		options->ship.no_arguments = true;
 		return OPTIONS_RUN;
 	case OPTION_FOREGROUND:
 		return OPTIONS_RUN;

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/users.h"
 #include "evprof/settings.h"
+#include "server/pusher.h"
 #include "trace/folder.h"
 
 struct options {
@@ -29,8 +30,9 @@ struct options {
 	gid_t control_group;
 	struct user_limits limits; /* 0: the default */
 	struct folder_limits folder_limits;
-	struct setting_keep rotate;  /* a trace ends after so much; all zeros: with its session */
-	const char *trigger;	     /* of each trace; NULL: as its program wants */
+	struct setting_keep rotate; /* a trace ends after so much; all zeros: with its session */
+	const char *trigger;	    /* of each trace; NULL: as its program wants */
+	struct ship_options ship;
 	const char *push;	     /* URL of evprof push; NULL: none */
 	const char *metrics;	     /* path of a file; NULL: none */
 	const char *metrics_address; /* for HTTP; NULL: none */

@@ -38,34 +38,77 @@ static void find_variables(char *variables[VARIABLES_MAX + 1])
 	variables[count] = NULL;
 }
 
-static void start(struct pusher *pusher)
+static const char *name_of(const struct pusher *pusher)
 {
-	char spool[PATH_MAX + 8], since[24], *variables[VARIABLES_MAX + 1];
-	const char *argv[] = {
-	    "evprof",	    "push",	"--until-closed", "--since", since, "--endpoint",
-	    pusher->url,    "--folder", pusher->folder,	  "--spool", spool, pusher->socket ? "--socket" : NULL,
-	    pusher->socket, NULL};
+	return pusher->ship ? "ship" : "push";
+}
+
+static void start_tool(struct pusher *pusher, const char *const *argv, char *const *variables)
+{
 	int input[2];
 
-	snprintf(spool, sizeof(spool), "%s/.push", pusher->folder);
 	if (pipe2(input, O_CLOEXEC) < 0) {
-		log_error("cannot start evprof push: %s", strerror(errno));
+		log_error("cannot start evprof %s: %s", name_of(pusher), strerror(errno));
 		return;
 	}
-	find_variables(variables);
-	pusher->started_ns = clock_now_ns();
-	snprintf(since, sizeof(since), "%" PRIu64, pusher->started_ns);
 	pusher->run = (struct tool_run){.input = input[0], .output = STDERR_FILENO, .environment = variables};
 	pusher->input = input[1];
 	tool_run_start(&pusher->run, pusher->loop, argv);
 	close(input[0]);
 }
 
+/* The command of the shell gets the path and the name, and the daemon's environment. */
+static void start_ship(struct pusher *pusher)
+{
+	const struct ship_options *ship = pusher->ship;
+	const char *argv[2 * SHIP_PATTERNS_MAX + 12] = {"evprof", "ship", "--until-closed"};
+	unsigned count = 3;
+
+	for (unsigned i = 0; i < ship->pattern_count; i++) {
+		argv[count++] = "-e";
+		argv[count++] = ship->patterns[i];
+	}
+	if (ship->no_arguments)
+		argv[count++] = "--argv";
+	argv[count++] = pusher->folder;
+	argv[count++] = "sh";
+	argv[count++] = "-c";
+	argv[count++] = ship->command;
+	argv[count++] = "sh";
+	argv[count++] = "{}";
+	argv[count++] = "{name}";
+	pusher->started_ns = clock_now_ns();
+	start_tool(pusher, argv, environ);
+}
+
+static void start_push(struct pusher *pusher)
+{
+	char spool[PATH_MAX + 8], since[24], *variables[VARIABLES_MAX + 1];
+	const char *argv[] = {
+	    "evprof",	    "push",	"--until-closed", "--since", since, "--endpoint",
+	    pusher->url,    "--folder", pusher->folder,	  "--spool", spool, pusher->socket ? "--socket" : NULL,
+	    pusher->socket, NULL};
+
+	snprintf(spool, sizeof(spool), "%s/.push", pusher->folder);
+	find_variables(variables);
+	pusher->started_ns = clock_now_ns();
+	snprintf(since, sizeof(since), "%" PRIu64, pusher->started_ns);
+	start_tool(pusher, argv, variables);
+}
+
+static void start(struct pusher *pusher)
+{
+	if (pusher->ship)
+		start_ship(pusher);
+	else
+		start_push(pusher);
+}
+
 void pusher_start(struct pusher *pusher, struct loop *loop)
 {
 	pusher->loop = loop;
 	pusher->input = -1;
-	if (pusher->url)
+	if (pusher->ship ? pusher->ship->command : pusher->url)
 		start(pusher);
 }
 
@@ -82,10 +125,10 @@ void pusher_tend(struct pusher *pusher, uint64_t now_ns)
 		return;
 	close_input(pusher);
 	if (now_ns - pusher->started_ns < AGAIN_NS) {
-		log_error("evprof push has ended; nothing is pushed any more");
+		log_error("evprof %s has ended; nothing is sent any more", name_of(pusher));
 		return;
 	}
-	log_warning("evprof push has ended, and is started again");
+	log_warning("evprof %s has ended, and is started again", name_of(pusher));
 	start(pusher);
 }
 
@@ -106,6 +149,7 @@ void pusher_finish(struct pusher *pusher, int pidfd)
 	if (pidfd < 0)
 		return;
 	if (poll(&ended, 1, FINISH_MS) <= 0)
-		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0); /* what it has not sent is in its spool */
+		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL,
+			0); /* what it has not sent is in its spool or folder */
 	close(pidfd);
 }

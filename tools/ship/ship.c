@@ -266,6 +266,9 @@ int ship(const struct ship_request *request)
 	struct sigaction action = {.sa_handler = end_soon};
 	int error = shipping.folder < 0 ? -errno : shipped_load(&shipping.shipped, shipping.folder), status = 2;
 
+	/* systemd sends SIGTERM to the daemon and to what runs beside it, but the daemon's last traces are to go. */
+	if (request->until_closed)
+		action.sa_handler = SIG_IGN;
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	if (!error)

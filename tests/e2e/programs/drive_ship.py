@@ -124,6 +124,29 @@ def judge_removed():
         sys.exit(said)
 
 
+def judge_daemon(folder):
+    """evprof-collector --ship: also what is finished when the daemon ends."""
+    for name in ("more", "came"):
+        os.mkdir(name)
+    daemon = subprocess.Popen([os.path.join(build, "evprof-collector"), "--socket", "other", "--output-dir", "more",
+                               "--ship", 'cp "$1" "%s/came/$2"' % folder, "--redact", SECRET, "--redact-argv"], stderr=subprocess.DEVNULL)
+    wait_for("the other socket", lambda: os.path.exists("other"))
+    environment = dict(os.environ, EVPROF_SOCKET=os.path.abspath("other"), LD_PRELOAD=os.path.join(build, "libevprof.so"))
+    code = "def %s(): pass\n%s()\nprint('on', flush=True); input()" % (SECRET, SECRET)
+    runs = subprocess.Popen([sys.executable, "-c", code], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    runs.stdout.readline()
+    daemon.terminate()
+    if daemon.wait():
+        sys.exit("the daemon ends with %d" % daemon.returncode)
+    runs.communicate(b"\n")
+    if len(traces("came")) != 1 or traces("came") != traces("more"):
+        sys.exit("of the daemon came %s" % traces("came"))
+    dump = subprocess.run([tool, "dump", "came/" + traces("came")[0]], stdout=subprocess.PIPE).stdout.decode()
+    info = subprocess.run([tool, "info", "--json", "came/" + traces("came")[0]], stdout=subprocess.PIPE).stdout.decode()
+    if "******" not in dump or SECRET in dump or SECRET in info or '"*"' not in info:
+        sys.exit("the daemon's copy is not redacted")
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     for name in ("traces", "arrived"):
@@ -134,5 +157,6 @@ with tempfile.TemporaryDirectory() as folder:
     judge(folder)
     judge_redacted()
     judge_removed()
+    judge_daemon(folder)
     os.chdir("/")
 print("shipped")
