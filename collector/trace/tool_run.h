@@ -14,7 +14,7 @@
 struct tool_run {
 	struct loop_source source; /* fd: the pidfd of evprof, owned */
 	int input, output;	   /* of evprof, the caller's descriptors, unless both are 0: those of the collector */
-	char *const *environment; /* NULL: none */
+	char *const *environment;  /* NULL: none */
 	struct loop *loop;
 	bool running;
 	bool failed; /* it could not be started, or its exit status was not 0 */

@@ -55,7 +55,7 @@ static void become(char *const *command, const char *path, const char *name)
 	bool named = false;
 	int null = open("/dev/null", O_RDONLY);
 
-	for (; command[count] && count < WORDS_MAX; count++) {
+	for (; count < WORDS_MAX && command[count]; count++) {
 		named |= strstr(command[count], "{}") != NULL;
 		words[count] = replaced(command[count], path, name);
 		if (!words[count])

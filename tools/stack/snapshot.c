@@ -44,9 +44,9 @@ static int read_thread_locals(struct snapshot *snapshot, const struct stack_thre
 	remote_refresh(snapshot->process.remote);
 	count = remote_stack(snapshot->process.remote, thread->state, seen_again);
 	for (size_t i = thread->count; i-- > 0; count--) {
-		const struct remote_frame *was = &thread->frames[i].at, *is = &seen_again[count - 1];
+		const struct remote_frame *was = &thread->frames[i].at, *is = count > 0 ? &seen_again[count - 1] : NULL;
 
-		if (count <= 0 || was->frame != is->frame || was->code != is->code)
+		if (!is || was->frame != is->frame || was->code != is->code)
 			locals_done(&locals[i]);
 	}
 	return r;
