@@ -1,5 +1,6 @@
-"""folders.py EVPROF TRACE...: the folder of tables of each trace, as DuckDB, Polars, pandas and pyarrow read it, against `evprof report`,
-the csv of `evprof export` and trace.calls(). Used by test_tables.c. Prints "as reported" and the engines.
+"""folders.py EVPROF TRACE...: the folder of tables of each trace, as DuckDB, Polars, pandas, pyarrow, and with EVPROF_TEST_ALL chDB and
+Spark read it, against `evprof report`, the csv of `evprof export` and trace.calls(). Used by test_tables.c. Prints "as reported" and the
+engines.
 """
 import collections
 import csv
@@ -32,6 +33,18 @@ try:
     engines.append("pandas")
 except ImportError:
     pandas = None
+chdb = pyspark = None
+if os.environ.get("EVPROF_TEST_ALL"):  # they are large, and no pins have them: where this Python has them
+    try:
+        import chdb
+        engines.append("chdb")
+    except ImportError:
+        pass
+    try:
+        import pyspark.sql
+        engines.append("pyspark")
+    except ImportError:
+        pass
 
 
 def same(what, mine, theirs):
@@ -67,7 +80,18 @@ def sums(folder):
     if pandas:
         frame = pandas.read_parquet(folder)
         found["pandas"] = (len(frame), int(frame["own"].sum()), int(frame["start"].min()))
+    if chdb:
+        answer = chdb.query("SELECT count(), sum(own), min(start) FROM file('%s')" % pattern, "CSV")
+        found["chdb"] = [int(value) for value in str(answer).split(",")]
+    if pyspark:
+        found["pyspark"] = spark().read.parquet(folder).selectExpr("count(*)", "sum(own)", "min(start)").collect()[0]
     return found
+
+
+def spark():
+    """On this machine only."""
+    builder = pyspark.sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    return builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
 
 
 def judge_calls(trace, rows, report):
