@@ -159,6 +159,7 @@ static const char *const fields[WIRE_KINDS] = {
     [WIRE_SPAN_BEGIN] = "; name; number",
     [WIRE_SPAN_END] = "number",
     [WIRE_COUNTER] = "; name; double",
+    [WIRE_THIN... WIRE_THIN_END] = "why and cost of an event; CPU time; codes",
     [WIRE_STACK_CHANGE] = "frames that stay; code and instruction of each new one",
     [WIRE_ARGUMENT] = "type; key; value",
     [WIRE_FREED] = "size class, domain, mapped; allocations in 1024ths; bytes; temporary ones",

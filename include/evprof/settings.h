@@ -45,6 +45,8 @@ enum setting_event {
 
 #define SETTING_ON_FULL_MAX_MS 60000
 
+#define SETTING_BUDGET_MIN 100u /* 1/1000 % */
+#define SETTING_BUDGET_MAX 100000u
 #define SETTING_MEMORY_INTERVAL_USUAL "512K" /* of evprof run --memory=sampled */
 
 static inline bool setting_is_name(const char *name, const char *text, size_t length)
@@ -150,6 +152,28 @@ static inline const char *setting_memory_interval(const char *value, uint64_t *i
 	if (!bytes || bytes > CONTROL_MEMORY_INTERVAL_MAX)
 		return "1 to 1024G, in bytes or with K, M or G";
 	*interval = bytes;
+	return NULL;
+}
+
+/*
+ * The most that recording may cost, of the CPU time of the program: "<number>%", with a fraction of up to three digits.
+ * *budget: in 1/1000 of a percent.
+ */
+static inline const char *setting_budget(const char *value, uint32_t *budget)
+{
+	size_t whole = strspn(value, "0123456789");
+	size_t part = value[whole] == '.' ? strspn(value + whole + 1, "0123456789") : 0;
+	const char *end = value + whole + (value[whole] == '.' ? 1 + part : 0);
+	uint32_t number = 0;
+
+	for (size_t i = 0; whole <= 3 && i < whole; i++)
+		number = number * 10 + (uint32_t)(value[i] - '0');
+	for (size_t i = 0; i < 3; i++)
+		number = number * 10 + (i < part ? (uint32_t)(value[whole + 1 + i] - '0') : 0);
+	if (!whole || whole > 3 || part > 3 || strcmp(end, "%") != 0 || number < SETTING_BUDGET_MIN ||
+	    number > SETTING_BUDGET_MAX)
+		return "0.1% to 100%, as 5% or 0.5%";
+	*budget = number;
 	return NULL;
 }
 
@@ -288,6 +312,8 @@ static inline const char *setting_without_samples(const char *variable)
 		return "it samples allocations, which the events mem and malloc record";
 	if (!strcmp(variable, ENV_MEMORY_LINES))
 		return "it gives lines to allocations, which the events mem and malloc record";
+	if (!strcmp(variable, ENV_BUDGET))
+		return "samples cost what --sample=RATE says, and no event";
 	if (!strcmp(variable, ENV_CALIBRATE))
 		return "samples cost the program nothing that could be taken off";
 	if (!strcmp(variable, ENV_PROGRAM_ONLY))

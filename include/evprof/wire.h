@@ -93,6 +93,13 @@
  * the beginning of a thread, and now and then for readers that begin in the middle. No call begins or ends because of
  * such an event.
  *
+ * Under a budget (EVPROF_BUDGET) the functions that a WIRE_THIN names are thinned: their calls and ends, and the calls
+ * of C functions that they make, are not recorded until the next WIRE_THIN_END or WIRE_THIN of the thread. Both events
+ * come in the threads of a process where these next write, with the same first extra word: the CPU time of the process
+ * in ns at which all threads changed. A WIRE_THIN_END names the functions that were thinned until then. Two code ids
+ * stand in a word (wire_thinned()). The value says why, and what an event costs (wire_thin_value()). A frame of a
+ * thinned function is off the stack from the WIRE_THIN on, and no end comes for it.
+ *
  * WIRE_OPEN events name the Python functions on the stack, one after the other, each with its line where lines are
  * recorded. They are for readers that begin in the middle: they repeat what earlier events say and do not change the
  * call stack.
@@ -169,8 +176,8 @@ enum wire_kind {
 	WIRE_LOCK_ACQUIRE = 50, /* extra word: address */
 	WIRE_LOCK_RELEASE = 51, /* extra word: address */
 	WIRE_ARGUMENT = 52,	/* value: enum wire_argument_type; extra words: key's id, the value, see above */
-	WIRE_THIN = 53,		/* extra word: code id. From here the function's events are not recorded */
-	WIRE_THIN_END = 54,	/* extra words: code id, calls since. From here they are recorded again */
+	WIRE_THIN = 53,		/* value, extra words: see above. From here the functions' events are not recorded */
+	WIRE_THIN_END = 54,	/* the same. From here they are */
 	WIRE_STACK_CHANGE = 55, /* value: frames that stay, WIRE_CHANGE_CUT; extra words: wire_place() of new ones */
 	/*
 	 * value: wire_freed_value(); extra words: allocations in 1024ths, their bytes, temporary ones. Blocks with the
@@ -189,6 +196,14 @@ enum wire_argument_type {
 	WIRE_ARGUMENT_BOOL = 4,
 	WIRE_ARGUMENT_CUT = 8, /* a flag: the text was longer */
 };
+
+/* Why the events of thinned functions are recorded again. */
+enum wire_burst {
+	WIRE_BURST_RANDOM = 0, /* a burst at a random time: what it has is a sample of what is not recorded */
+	WIRE_BURST_OTHER = 1,  /* any other reason: it is no sample */
+};
+
+#define WIRE_THIN_MOST 28u /* code ids in a WIRE_THIN or WIRE_THIN_END */
 
 #define WIRE_ARGUMENT_TEXT_BYTES 88u /* of one WIRE_ARGUMENT */
 #define WIRE_TEXT_MAX_BYTES 1056u    /* of an argument */
@@ -236,7 +251,8 @@ enum wire_start {
 		    "cpu", "native_stack", "at_line", "other_call", "at_instruction", NULL, NULL, NULL, "line",        \
 		    "switch", "task", "open", "thread_start", "thread_end", "process_start", "fork", "exec",           \
 		    "exec_failed", "exit", "mark", "pause", "mmap", "munmap", "span_begin", "span_end", "counter",     \
-		    "realloc_begin", NULL, NULL, NULL, NULL, NULL, "argument", NULL, NULL, "stack_change", "freed"     \
+		    "realloc_begin", NULL, NULL, NULL, NULL, NULL, "argument", "thin", "thin_end", "stack_change",     \
+		    "freed"                                                                                            \
 	}
 
 /* The kind without a look at the sub-kind: WIRE_EXTENDED for all kinds from 32 on. */
@@ -271,7 +287,7 @@ static inline unsigned wire_extra_words(uint32_t head)
 static inline int wire_is_bookkeeping(unsigned kind)
 {
 	return kind == WIRE_NONE || (kind >= WIRE_TIME && kind <= WIRE_AT_INSTRUCTION) || kind == WIRE_OPEN ||
-	       kind == WIRE_ARGUMENT || kind == WIRE_REALLOC_BEGIN || kind == WIRE_STACK_CHANGE || kind == WIRE_FREED;
+	       kind == WIRE_ARGUMENT || kind == WIRE_REALLOC_BEGIN || (kind >= WIRE_THIN && kind <= WIRE_FREED);
 }
 
 static inline int wire_is_memory(unsigned kind)
@@ -295,6 +311,30 @@ static inline uint32_t wire_extended(unsigned kind, unsigned words, uint32_t val
 {
 	return wire_head(WIRE_EXTENDED, kind - WIRE_EXTENDED_KIND) | words << WIRE_WORDS_SHIFT |
 	       value << WIRE_VALUE_SHIFT;
+}
+
+/* The value of a WIRE_THIN or WIRE_THIN_END: enum wire_burst, and the cost of an event in 1/10 ns. */
+#define WIRE_COST_MAX (WIRE_VALUE_MAX >> 2)
+
+static inline uint32_t wire_thin_value(unsigned why, uint32_t cost)
+{
+	return why | (cost < WIRE_COST_MAX ? cost : WIRE_COST_MAX) << 2;
+}
+
+static inline unsigned wire_thin_why(uint32_t head)
+{
+	return head >> WIRE_VALUE_SHIFT & 3;
+}
+
+static inline uint32_t wire_thin_cost(uint32_t head)
+{
+	return head >> WIRE_VALUE_SHIFT >> 2;
+}
+
+/* Code id number i of a WIRE_THIN or WIRE_THIN_END; 0: none. extra: its extra words, i: below WIRE_THIN_MOST. */
+static inline uint32_t wire_thinned(uint32_t head, const uint64_t *extra, unsigned i)
+{
+	return 1 + i / 2 < wire_extra_words(head) ? (uint32_t)(extra[1 + i / 2] >> i % 2 * 32) & WIRE_ARG_MAX : 0;
 }
 
 /* The number of an extended event that has one. extra: its extra words, if any. */

@@ -27,7 +27,7 @@ static const char *const known_names[] = {
     ENV_CHILDREN, ENV_LOG,	    ENV_SESSION,	 ENV_INCLUDE,	   ENV_EXCLUDE,	  ENV_EXCLUDE_SYSPATH,
     ENV_FORMAT,	  ENV_CALIBRATE,    ENV_SAMPLE_RATE,	 ENV_NATIVE,	   ENV_FALLBACK,  ENV_READER_LIBRARY,
     ENV_PAGER,	  ENV_PROGRAM_ONLY, ENV_MEMORY_INTERVAL, ENV_MEMORY_LINES, ENV_START,	  ENV_SIGNAL,
-    ENV_KEEP,	  ENV_TRIGGER};
+    ENV_KEEP,	  ENV_TRIGGER,	    ENV_BUDGET};
 
 const char *const config_event_names[CONFIG_EVENTS] = SETTING_EVENT_NAMES;
 
@@ -357,6 +357,9 @@ void config_read(bool complain)
 	config.signal_snapshot = config.signal & SETTING_SIGNAL_SNAPSHOT;
 	config.signal &= ~SETTING_SIGNAL_SNAPSHOT;
 	config.sample_rate = read_number(ENV_SAMPLE_RATE, setting_sample_rate, SAMPLING_RATE_DEFAULT, complain);
+	config.budget = read_number(ENV_BUDGET, setting_budget, 0, complain);
+	if (config.budget && !value_of(ENV_EVENTS)) /* allocations have no budget: only on request */
+		config.events &= ~(unsigned)(EVENT_MEM | EVENT_MALLOC);
 	config.keep = read_keep(complain);
 	read_alive(complain);
 	config.memory_interval = read_memory_interval(complain);

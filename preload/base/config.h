@@ -33,6 +33,7 @@ struct config {
 	bool signal_snapshot;	  /* it asks for a snapshot instead */
 	uint32_t sample_rate;	  /* EVPROF_SAMPLE_RATE: samples a second */
 	struct setting_keep keep; /* EVPROF_KEEP; all zeros: the whole trace is kept */
+	uint32_t budget;	  /* EVPROF_BUDGET: 1/1000 of a percent of the CPU time; 0: none */
 	uint64_t memory_interval; /* EVPROF_MEMORY_INTERVAL; 0: every allocation is recorded, or none is */
 	char output[PATH_MAX];
 	char formats[CONTROL_FORMATS_MAX_BYTES]; /* EVPROF_FORMAT: known names with commas, or "" */

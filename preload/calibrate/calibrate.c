@@ -23,6 +23,7 @@
 #include "base/log_line.h"
 #include "base/text.h"
 #include "definitions/define.h"
+#include "hooks/budget.h"
 #include "hooks/event_blocks.h"
 #include "hooks/hooks.h"
 #include "life/life.h"
@@ -45,6 +46,7 @@
  * it.
  */
 #define SLOWED_MUCH 0.75
+#define COLLECTOR_NS 5 /* of an event, docs/performance.md */
 #define POPULATE_BYTES ((size_t)4 << 20)
 
 /* The loops, programs.py. The assembler includes the file; the Makefile lists it as a dependency of this one. */
@@ -512,7 +514,7 @@ static void leave_stack(void)
 }
 
 /* Measures with the private writer and unrecorded memory: none of it is the program's. */
-static void measure_apart(void)
+static void measure_apart(void (*measure)(struct measurement *measurement, struct object *globals))
 {
 	bool outside = thread_self.outside; /* of the program, EVPROF_PROGRAM_ONLY */
 	struct measurement measurement = {0};
@@ -526,7 +528,7 @@ static void measure_apart(void)
 	empty_private_writer();
 	globals = make_globals();
 	if (globals)
-		measure_costs(&measurement, globals);
+		measure(&measurement, globals);
 	python.Py_DecRef(globals);
 	python.PyGC_Collect();
 	thread_self.nesting--;
@@ -540,13 +542,36 @@ static void give_back(void *words, size_t bytes)
 	thread_self.nesting--;
 }
 
-static int calibrate(void *data)
+static void measure_event(struct measurement *measurement, struct object *globals)
+{
+	static const enum loop loops[] = {CALLS, LENGTHS};
+	double added = 0, events = 0;
+
+	measurement->slow = 1;
+	for (int on = 1; on >= 0; on--) {
+		switch_hooks(on);
+		for (int i = 0; i < 2; i++)
+			time_loop(globals, loops[i], on, &measurement->loops[loops[i]]);
+	}
+	switch_hooks(true);
+	for (int i = 0; i < 2; i++) {
+		const uint64_t *count = measurement->loops[loops[i]].stamps.count;
+
+		added += added_ns(measurement, loops[i]);
+		events += 2 * (double)(count[WIRE_CALL] + count[WIRE_C_CALL]);
+	}
+	if (events >= TURNS && added > 0)
+		budget_event_ns = added / events + COLLECTOR_NS;
+	log_line(LOG_DEBUG, "an event costs %.1f ns, the collector's time included", budget_event_ns);
+}
+
+/* Calls measure() with a writer that nobody reads. */
+static int calibrate_with(void (*measure)(struct measurement *measurement, struct object *globals))
 {
 	struct writer *writer = thread_self.writer;
 	size_t bytes = WORDS * sizeof(uint64_t);
 	void *words;
 
-	(void)data;
 	thread_self.nesting++; /* the memory is not the program's */
 	words = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	thread_self.nesting--;
@@ -559,7 +584,7 @@ static int calibrate(void *data)
 	private_writer =
 	    (struct writer){.words = words, .mask = WORDS - 1, .slot = &private_slot, .pause = UINT64_C(1) << 32};
 	thread_self.entered = 1; /* the hooks that are set here are evprof's */
-	measure_apart();
+	measure_apart(measure);
 	/*
 	 * In the first lap, a fault for each page of the ring would cost as much as the hooks do. The pages are
 	 * allocated before.
@@ -572,9 +597,26 @@ static int calibrate(void *data)
 	return 0;
 }
 
+static int calibrate(void *data)
+{
+	(void)data;
+	return calibrate_with(measure_costs);
+}
+
+static int calibrate_event(void *data)
+{
+	(void)data;
+	return calibrate_with(measure_event);
+}
+
 void calibrate_soon(void)
 {
-	static bool asked;
+	static bool asked, asked_event;
+
+	if (!asked_event && config.budget && python.monitoring && config.events & EVENT_CALL) {
+		asked_event = true;
+		python.Py_AddPendingCall(calibrate_event, NULL);
+	}
 
 	if (asked || !config.calibrate || !(config.events & EVENT_CALL) || !(config.events & EVENT_C_CALL))
 		return;

@@ -2,7 +2,10 @@
 #ifndef PRELOAD_CALIBRATE_H
 #define PRELOAD_CALIBRATE_H
 
-/* Schedules the measurement in the main thread, once Python runs. After the hooks are set. GIL held. */
+/*
+ * Schedules the measurement in the main thread, once Python runs; with EVPROF_BUDGET also that of budget_event_ns,
+ * which takes some ms. After the hooks are set. GIL held.
+ */
 void calibrate_soon(void);
 
 #endif

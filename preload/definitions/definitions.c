@@ -311,7 +311,32 @@ static bool may_hide(void)
 
 bool definitions_hides_code(struct object *code)
 {
-	return may_hide() && definitions_code(code) & DEFINITION_HIDDEN;
+	return may_hide() && definitions_code(code) & (DEFINITION_HIDDEN | CODE_THINNED);
+}
+
+bool definitions_thin_code(const struct object *code, uint32_t id, bool thin)
+{
+	const uint64_t thinned = (uint64_t)CODE_SLOW_THINNED << 32 | CODE_THINNED;
+	uint64_t value;
+	bool can;
+
+	process_lock();
+	value = ids_find(&process->ids, code) & ~thinned;
+	can = DEFINITION_ID((uint32_t)value) == id && value <= CODE_PLAIN_MAX;
+	if (can)
+		ids_insert(&process->ids, code, thin ? value | thinned : value);
+	process_unlock();
+	filter_hides |= can && thin;
+	return can;
+}
+
+bool definitions_is_thinned(const struct writer *writer, const struct object *code)
+{
+	uint64_t value;
+
+	if (!writer_has_room(writer) || !ids_find_fast(&writer->ids, code, &value))
+		value = process->base ? ids_find(&process->ids, code) : 0;
+	return value >> 32 & CODE_SLOW_THINNED;
 }
 
 void definitions_hide_code(const struct object *code)

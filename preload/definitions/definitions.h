@@ -17,6 +17,7 @@
 #define CODE_IS_COROUTINE (1u << 29) /* or an asynchronous generator: its steps may be a task's (writer.h) */
 #define FUNCTION_THROWS (1u << 27)   /* generator.throw() or close(): the next resume is a throw */
 #define DEFINITION_HIDDEN (1u << 28) /* not to be recorded (filter.h); the id is 0 */
+#define CODE_THINNED (1u << 31)	     /* not recorded now (hooks/budget.h); with CODE_SLOW_THINNED */
 
 /*
  * Slow-path flags of a code object, in the upper half of its value in ids.h. 0 for most code; never 0 for a key that is
@@ -28,6 +29,7 @@
 #define CODE_SLOW_C_FUNCTION 8u /* the key is a C function, not a code object at the same address */
 #define CODE_SLOW_PROGRAM 16u	/* its end may be that of the program, see hooks/program.h */
 #define CODE_SLOW_UNCAUGHT 32u	/* threading calls it with an exception that went uncaught in a thread */
+#define CODE_SLOW_THINNED 64u
 
 /*
  * Values up to here have an upper half of 0. The highest bit of the lower half is unused, so one comparison suffices.
@@ -57,6 +59,12 @@ extern void (*definitions_meet)(const struct python_method *method, const char *
 bool definitions_hides_code(struct object *code);
 
 /* Leaves a code object out from here on: it is not the program's. GIL held. */
+/* Sets whether events of a code object are left out for now. False: it has another id, or slow-path flags. */
+bool definitions_thin_code(const struct object *code, uint32_t id, bool thin);
+
+/* Whether they are. */
+bool definitions_is_thinned(const struct writer *writer, const struct object *code);
+
 void definitions_hide_code(const struct object *code);
 bool definitions_hides_function(const struct python_method *method, struct object *callable);
 

@@ -97,7 +97,7 @@ static bool find_stack(bool skip_top, uint32_t *ids, uint32_t most, uint32_t *co
 		}
 		if (!value || value >> 32 & CODE_SLOW_C_FUNCTION)
 			return false;
-		if (value & DEFINITION_HIDDEN)
+		if (value & (DEFINITION_HIDDEN | CODE_THINNED))
 			continue;
 		if (*count == most) {
 			*more = true;
@@ -129,7 +129,7 @@ uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t mo
 		uint32_t value = frame_value(frame);
 
 		nameless |= !value;
-		if (!value || value & DEFINITION_HIDDEN)
+		if (!value || value & (DEFINITION_HIDDEN | CODE_THINNED))
 			continue;
 		if (count == most)
 			break;

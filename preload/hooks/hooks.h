@@ -96,6 +96,9 @@ void hooks_monitoring_remove(void);
 /* Switches the events of the current interpreter off or on, between two instructions of the program. GIL held. */
 void hooks_monitoring_enable(bool on);
 
+/* Events that a callback has switched off by DISABLE come again, those of all tools. GIL held. */
+void hooks_monitoring_restart(void);
+
 /* Sets evprof's allocators over Python's where they are missing or were removed. GIL held. */
 void hooks_memory_set(void);
 

@@ -13,6 +13,7 @@
 #include "definitions/definitions.h"
 #include "definitions/names.h"
 #include "definitions/tasks.h"
+#include "hooks/budget.h"
 #include "hooks/event_blocks.h"
 #include "hooks/hooks.h"
 #include "hooks/monitoring.h"
@@ -69,6 +70,8 @@ static struct object *record_in_program(unsigned kind, struct object *code)
 	struct writer *writer;
 	uint32_t value;
 
+	if (unlikely(config.budget))
+		budget_look();
 	if (is_code(code) && definitions_hides_code(code))
 		return disable;
 	writer = writer_reserve(kind);
@@ -77,7 +80,7 @@ static struct object *record_in_program(unsigned kind, struct object *code)
 	if (!writer || !is_code(code))
 		return python.none;
 	value = definitions_code(code);
-	if (value & DEFINITION_HIDDEN)
+	if (value & (DEFINITION_HIDDEN | CODE_THINNED))
 		return disable;
 	if (value)
 		put_code(writer, wire_head(kind, DEFINITION_ID(value)), value);
@@ -202,6 +205,18 @@ static inline __attribute__((always_inline)) struct object *record_function_fast
 	return record_function(kind, method, callable);
 }
 
+/* The call hooks with EVPROF_BUDGET: calls that a thinned function makes are left out with it. */
+static inline __attribute__((always_inline)) struct object *record_budgeted(unsigned kind,
+									    struct object *const *arguments)
+{
+	/* First, as it may thin the caller. */
+	if (unlikely(!writer_has_room(thread_self.writer)))
+		budget_look();
+	if (unlikely(definitions_is_thinned(thread_self.writer, arguments[0])))
+		return kind == WIRE_C_CALL ? disable : python.none;
+	return record_function_fast(kind, arguments, 0);
+}
+
 /*
  * The call hooks with calibration (EVPROF_CALIBRATE). In addition they mark calls that are reported but not recorded,
  * and flag the definition of a function that starts without a reported call.
@@ -322,7 +337,7 @@ static void record_raise(struct object *const *arguments)
  */
 static void record_line(struct object *const *arguments)
 {
-	if (!filter_hides || !(definitions_code(arguments[0]) & DEFINITION_HIDDEN))
+	if (!filter_hides || !(definitions_code(arguments[0]) & (DEFINITION_HIDDEN | CODE_THINNED)))
 		hooks_line_record(python.PyLong_AsLong(arguments[1]));
 }
 
@@ -390,6 +405,9 @@ CALLBACK(on_unwind, record_unwind(arguments))
 CALLBACK_OF_FUNCTION(on_call, record_function_fast, WIRE_C_CALL, arguments)
 CALLBACK_OF_FUNCTION(on_c_return, record_function_fast, WIRE_C_RETURN, arguments)
 CALLBACK_OF_FUNCTION(on_c_raise, record_function_fast, WIRE_C_EXCEPTION, arguments)
+CALLBACK(on_call_budgeted, return record_budgeted(WIRE_C_CALL, arguments))
+CALLBACK(on_c_return_budgeted, return record_budgeted(WIRE_C_RETURN, arguments))
+CALLBACK(on_c_raise_budgeted, return record_budgeted(WIRE_C_EXCEPTION, arguments))
 CALLBACK(on_start_calibrated, return record_start_calibrated(arguments[0]))
 CALLBACK_OF_FUNCTION(on_call_calibrated, record_call_calibrated, arguments)
 CALLBACK_OF_FUNCTION(on_c_return_calibrated, record_end_calibrated, WIRE_C_RETURN, arguments)
@@ -410,6 +428,10 @@ CALLBACK(on_throw_with_line, return record_resume_with_line(WIRE_THROW, argument
 	}
 #define ONE(name) EACH(name, name)
 #define BOTH(name) EACH(name, name##_without_gil)
+#define BUDGETED(name)                                                                                                 \
+	{                                                                                                              \
+		name##_budgeted, name##_budgeted_with_memory                                                           \
+	}
 
 static const struct {
 	const char *event;
@@ -417,22 +439,23 @@ static const struct {
 	vectorcall call_calibrated[2][2]; /* EVPROF_CALIBRATE */
 	unsigned wanted;		  /* for any of these: enum setting_event */
 	bool set;			  /* false: comes with CALL */
+	vectorcall call_budgeted[2];	  /* EVPROF_BUDGET, likewise in two forms; NULL: as without */
 } callbacks[] = {
-    {"PY_START", ONE(on_start), ONE(on_start_calibrated), EVENT_CALL, true},
-    {"PY_RESUME", ONE(on_resume), ONE(on_resume), EVENT_CALL, true},
-    {"PY_THROW", ONE(on_throw), ONE(on_throw), EVENT_CALL, true},
-    {"PY_RETURN", ONE(on_return), ONE(on_return), EVENT_CALL, true},
-    {"PY_YIELD", ONE(on_yield), ONE(on_yield), EVENT_CALL, true},
-    {"PY_UNWIND", ONE(on_unwind), ONE(on_unwind), EVENT_CALL, true},
-    {"CALL", BOTH(on_call), BOTH(on_call_calibrated), EVENT_C_CALL, true},
-    {"C_RETURN", BOTH(on_c_return), BOTH(on_c_return_calibrated), EVENT_C_CALL, false},
-    {"C_RAISE", BOTH(on_c_raise), BOTH(on_c_raise_calibrated), EVENT_C_CALL, false},
-    {"RAISE", ONE(on_raise), ONE(on_raise), EVENT_CALL | EVENT_EXCEPTION, true},
-    {"LINE", ONE(on_line), ONE(on_line), EVENT_LINE, true},
-    {"JUMP", ONE(on_jump), ONE(on_jump), EVENT_LINE, true},
+    {"PY_START", ONE(on_start), ONE(on_start_calibrated), EVENT_CALL, true, {NULL}},
+    {"PY_RESUME", ONE(on_resume), ONE(on_resume), EVENT_CALL, true, {NULL}},
+    {"PY_THROW", ONE(on_throw), ONE(on_throw), EVENT_CALL, true, {NULL}},
+    {"PY_RETURN", ONE(on_return), ONE(on_return), EVENT_CALL, true, {NULL}},
+    {"PY_YIELD", ONE(on_yield), ONE(on_yield), EVENT_CALL, true, {NULL}},
+    {"PY_UNWIND", ONE(on_unwind), ONE(on_unwind), EVENT_CALL, true, {NULL}},
+    {"CALL", BOTH(on_call), BOTH(on_call_calibrated), EVENT_C_CALL, true, BUDGETED(on_call)},
+    {"C_RETURN", BOTH(on_c_return), BOTH(on_c_return_calibrated), EVENT_C_CALL, false, BUDGETED(on_c_return)},
+    {"C_RAISE", BOTH(on_c_raise), BOTH(on_c_raise_calibrated), EVENT_C_CALL, false, BUDGETED(on_c_raise)},
+    {"RAISE", ONE(on_raise), ONE(on_raise), EVENT_CALL | EVENT_EXCEPTION, true, {NULL}},
+    {"LINE", ONE(on_line), ONE(on_line), EVENT_LINE, true, {NULL}},
+    {"JUMP", ONE(on_jump), ONE(on_jump), EVENT_LINE, true, {NULL}},
     /* These replace the callbacks above. */
-    {"PY_RESUME", ONE(on_resume_with_line), ONE(on_resume_with_line), EVENT_LINE, true},
-    {"PY_THROW", ONE(on_throw_with_line), ONE(on_throw_with_line), EVENT_LINE, true},
+    {"PY_RESUME", ONE(on_resume_with_line), ONE(on_resume_with_line), EVENT_LINE, true, {NULL}},
+    {"PY_THROW", ONE(on_throw_with_line), ONE(on_throw_with_line), EVENT_LINE, true, {NULL}},
 };
 
 bool monitoring_find_constants(struct object *monitoring)
@@ -444,16 +467,22 @@ bool monitoring_find_constants(struct object *monitoring)
 	return missing && disable;
 }
 
-struct monitoring_event monitoring_event(size_t number)
+static vectorcall callback_of(size_t number)
 {
 	bool beside_memory = event_blocks_expected();
 
+	if (config.budget && !python.free_threaded && callbacks[number].call_budgeted[beside_memory])
+		return callbacks[number].call_budgeted[beside_memory];
+	return (config.calibrate ? callbacks[number].call_calibrated
+				 : callbacks[number].call)[beside_memory][python.free_threaded];
+}
+
+struct monitoring_event monitoring_event(size_t number)
+{
 	if (number >= sizeof(callbacks) / sizeof(callbacks[0]))
 		return (struct monitoring_event){0};
 	return (struct monitoring_event){.name = callbacks[number].event,
-					 .call = (config.calibrate
-						      ? callbacks[number].call_calibrated
-						      : callbacks[number].call)[beside_memory][python.free_threaded],
+					 .call = callback_of(number),
 					 .wanted = (config.events & callbacks[number].wanted) != 0,
 					 .set = callbacks[number].set};
 }

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "base/config.h"
 #include "base/log_line.h"
 #include "hooks/hook_compat.h"
 #include "hooks/hooks.h"
@@ -208,6 +209,8 @@ static int switch_events(struct object *monitoring, bool on)
 		process_expect_stacks();
 	if (tool >= 0)
 		r = set_events(monitoring, tool, on ? wanted_events(events) : 0);
+	if (!r && on && config.budget) /* what was thinned is not */
+		python_succeeds(python.PyObject_CallMethod(monitoring, "restart_events", NULL));
 	switched_off |= !on;
 	python.Py_DecRef(events);
 	python.PyErr_Clear();
@@ -307,6 +310,17 @@ void hooks_monitoring_remove(void)
 	switched_off = false;
 	python.PyErr_Clear();
 	python_unlock();
+	thread_self.nesting--;
+}
+
+void hooks_monitoring_restart(void)
+{
+	struct object *monitoring = monitoring_of_interpreter();
+
+	thread_self.nesting++;
+	if (monitoring)
+		python_succeeds(python.PyObject_CallMethod(monitoring, "restart_events", NULL));
+	python.PyErr_Clear();
 	thread_self.nesting--;
 }
 

@@ -2,6 +2,7 @@
 #include "hooks/switch.h"
 
 #include "base/config.h"
+#include "hooks/budget.h"
 #include "hooks/hooks.h"
 #include "life/life.h"
 #include "life/memory_stack.h"
@@ -14,6 +15,7 @@ void switch_stop(void)
 
 	if (!process || atomic_load(&process->status) == PROCESS_UNJOINED || !life_recording())
 		return;
+	budget_pause();
 	writer = writer_reserve(WIRE_PAUSE);
 	if (writer) {
 		writer_put_number(writer, WIRE_PAUSE, 1); /* readers forget the thread's stack there */

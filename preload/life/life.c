@@ -15,6 +15,7 @@
 #include "join/handshake.h"
 #include "join/peer.h"
 #include "life/sampler.h"
+#include "life/thin.h"
 #include "ring/exchange.h"
 #include "ring/memory.h"
 #include "ring/process.h"
@@ -173,7 +174,8 @@ void life_forked(void)
 	thread_self.nesting = 0;
 	thread_self.writing = 0;
 	thread_self.lost_block = NULL;
-	thread_self.stopped = false;
+	thread_self.stopped = thread_self.thin_due = false;
+	thin_forget();
 	own_stack_forked();
 	sampler_forget();
 }

@@ -17,6 +17,7 @@
 #include "life/life.h"
 #include "life/memory_stack.h"
 #include "life/stack_every.h"
+#include "life/thin.h"
 #include "ring/process.h"
 #include "ring/room.h"
 #include "ring/wait.h"
@@ -75,7 +76,7 @@ static void clear_writer(struct writer *writer, struct ring_slot *slot, struct r
 	writer->pause = config.events & EVENT_CPU ? CLOCK_WAIT_TICKS : CLOCK_QUIET_TICKS;
 	writer->gap = 0;
 	writer->resync = 0;
-	writer->asked = 0;
+	writer->asked = thin_any() ? WRITER_ASKED_THIN : 0;
 	writer->knows_stack = 0;
 	writer->stack_due = 0;
 	writer->held_end = 0;
@@ -363,6 +364,9 @@ static bool note_asked(struct writer *writer)
 
 	if (!asked)
 		return false;
+	thread_self.thin_due |= (asked & WRITER_ASKED_THIN) != 0;
+	if (asked == WRITER_ASKED_THIN)
+		return true;
 	if (asked & WRITER_ASKED_PAUSE)
 		writer->paused = 1;
 	writer->resync = (config.events & (EVENT_CALL | EVENT_C_CALL)) != 0;
@@ -409,6 +413,16 @@ static bool is_left_out(unsigned kind)
 	return thread_self.outside && kind < WIRE_THREAD_START;
 }
 
+/* Readers that begin in the middle get it where they get the stack. */
+static void put_thin(struct writer *writer)
+{
+	bool due = thread_self.thin_due || (thin_any() && stack_is_due(writer));
+
+	thread_self.thin_due = false;
+	if (unlikely(due))
+		thin_put(writer);
+}
+
 static struct writer *refill(struct writer *writer, unsigned kind)
 {
 	uint64_t room;
@@ -426,6 +440,7 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 	note_asked(writer);
 	close_gap(writer);
 	put_pause(writer);
+	put_thin(writer);
 	if (writer->head >= writer->stack_due)
 		writer->knows_stack = 0;
 	put_stack(writer, kind);

@@ -136,6 +136,11 @@ void process_expect_pauses(void)
 	ask_all(WRITER_ASKED_STACK | WRITER_ASKED_PAUSE);
 }
 
+void process_expect_thin(void)
+{
+	ask_all(WRITER_ASKED_THIN);
+}
+
 void process_set_status(uint32_t status)
 {
 	/* Status first, then the room: a thread that sets its own room in between reads the status afterwards. */

@@ -71,6 +71,8 @@ struct process {
 	_Atomic uint32_t following;	  /* 1: a request is being followed */
 	int request_timers[2];		  /* 1 + the number of the timer; 0: none */
 	int request_wait_ns[2];		  /* its next time */
+	_Atomic uint32_t budget_due;	  /* its next step is */
+	int budget_timer;		  /* 1 + the number of the timer of hooks/budget.c; 0: it has not begun */
 	_Atomic uint64_t stopped_ticks;	  /* when recording was last stopped, and started again */
 	_Atomic uint64_t started_ticks;
 	uint8_t *base;		    /* the shared memory ... */
@@ -121,6 +123,9 @@ void process_expect_stacks(void);
  * stack. Any thread.
  */
 void process_expect_pauses(void);
+
+/* Makes each thread write what is thinned (life/thin.h) before its next event. Any thread. */
+void process_expect_thin(void);
 
 /* Sets a status in which nothing is recorded. All threads notice at their next event. */
 void process_set_status(uint32_t status);

@@ -90,7 +90,7 @@ struct writer {
 };
 
 /* What a thread writes before its next event. */
-enum { WRITER_ASKED_STACK = 1, WRITER_ASKED_PAUSE = 2 };
+enum { WRITER_ASKED_STACK = 1, WRITER_ASKED_PAUSE = 2, WRITER_ASKED_THIN = 4 };
 
 _Static_assert(sizeof(struct writer) == 192, "three cache lines, shared with nobody");
 _Static_assert(offsetof(struct writer, room) == 64, "the fast path needs the first line only");
@@ -118,6 +118,7 @@ struct thread_self {
 	const void *raised_in;	  /* the greenlet in which the program's trace function raised, until that is noticed */
 	const void *hooked_state; /* the PyThreadState that has evprof's profile function */
 	struct memory_stack *stack; /* of the last allocation; NULL: none yet (memory_stack.h) */
+	bool thin_due;		    /* a change of what is thinned is to be written before the next event (thin.h) */
 	bool placed;		    /* an allocation had a place: the thread runs Python (memory_place.h) */
 	const void *made_state;	    /* until 3.11: a block that may become a PyThreadState, see install_made_state() */
 	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */

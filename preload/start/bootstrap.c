@@ -24,6 +24,7 @@
 #include "evprof/control.h"
 #include "hooks/greenlets.h"
 #include "hooks/hook_compat.h"
+#include "hooks/budget.h"
 #include "hooks/hooks.h"
 #include "hooks/sampled.h"
 #include "hooks/switch.h"
@@ -98,6 +99,7 @@ static int hook_is_gone(void)
 static void runtime_ends(void *data)
 {
 	over = true;
+	budget_finish();
 	install_runtime_ends();
 	sampler_forget();
 	hooks_memory_expect_audit_entry((const void *)on_audit, data, hook_is_gone);

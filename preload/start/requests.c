@@ -13,6 +13,7 @@
 #include "base/elf_symbols.h"
 #include "base/log_line.h"
 #include "evprof/evprof.h"
+#include "hooks/budget.h"
 #include "hooks/switch.h"
 #include "python/python.h"
 #include "ring/process.h"
@@ -145,11 +146,19 @@ static uintptr_t interrupted_at(const void *context)
 #endif
 }
 
-/* Whether the interrupted thread holds no lock of Python's pending calls. */
+/* The library's own code, from the linker. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+/*
+ * Whether the interrupted thread holds no lock of Python's pending calls: between two of Python's instructions, in a
+ * system call, or in a hook.
+ */
 static bool may_call(const void *context)
 {
 	uintptr_t at = interrupted_at(context);
-	bool between = at - instructions < instructions_end - instructions;
+	bool between = at - instructions < instructions_end - instructions ||
+		       at - (uintptr_t)__ehdr_start < (uintptr_t)etext - (uintptr_t)__ehdr_start;
 
 	return (between || is_behind_system_call(at)) && python_takes_pending_calls();
 }
@@ -203,8 +212,24 @@ static void on_user_signal(int number, siginfo_t *info, void *context)
 		follow_soon(number, SOURCE_USER, info->si_code != SI_TIMER, context);
 }
 
+static void turn_budget(const void *context)
+{
+	int saved_errno = errno;
+
+	if (is_joined()) {
+		budget_due();
+		if (!may_call(context) || python.Py_AddPendingCall(budget_turn, NULL))
+			budget_again();
+	}
+	errno = saved_errno;
+}
+
 static void on_request(int number, siginfo_t *info, void *context)
 {
+	if (info->si_code == SI_TIMER && info->si_value.sival_int == BUDGET_SIGNAL_VALUE) {
+		turn_budget(context);
+		return;
+	}
 	if (is_joined() && has_request())
 		follow_soon(number, SOURCE_COLLECTOR, info->si_code != SI_TIMER, context);
 }
@@ -256,6 +281,14 @@ static bool has_handlers(void)
 	return module != NULL;
 }
 
+static void begin_budget(void)
+{
+	if (!handled && config.budget)
+		log_line(LOG_WARNING, "SIGURG has a handler, or is ignored; " ENV_BUDGET " does nothing");
+	else if (budget_begin())
+		budget_look();
+}
+
 void requests_look(void)
 {
 	if (!is_joined())
@@ -263,6 +296,7 @@ void requests_look(void)
 	if (unlikely(!tried) && has_handlers()) {
 		tried = true;
 		handled = config.signal != SIGURG && set_handler(SIGURG, on_request);
+		begin_budget();
 	}
 	if (unlikely(handled && !atomic_load_explicit(&process->header->follows, memory_order_relaxed)))
 		atomic_store(&process->header->follows, 1);
@@ -302,6 +336,7 @@ static void remove_handler(int number)
 
 void requests_end(void)
 {
+	budget_end();
 	if (handled)
 		remove_handler(SIGURG);
 	if (begun && config.signal)

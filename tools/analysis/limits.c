@@ -95,9 +95,23 @@ static void limits_pop(void *owner, struct call_walk *walk, struct walk_frame *f
 	}
 }
 
+/* Under a budget what was recorded of these functions is less than what they did. */
+static int limits_process_end(void *owner, struct call_walk *walk)
+{
+	const struct thinning *thinning = walk->replay.thinning;
+	struct limits *limits = owner;
+
+	for (uint32_t key = 0; thinning && key < walk_keys(walk); key++)
+		for (size_t i = 0; i < limits->count; i++)
+			limits->at[i].thinned |=
+			    (limits->masks[key] >> i & 1) && (key & 1 || thinning_was(thinning, key));
+	return 0;
+}
+
 static int measure_functions(struct limits *limits, struct trace *trace)
 {
-	static const struct call_visitor visitor = {.process = limits_process, .push = limits_push, .pop = limits_pop};
+	static const struct call_visitor visitor = {
+	    .process = limits_process, .process_end = limits_process_end, .push = limits_push, .pop = limits_pop};
 	struct progress progress;
 	int error;
 
@@ -333,6 +347,8 @@ const char *limit_doubt(const struct limits *limits, const struct limit *limit)
 		return NULL;
 	if (limits_functions(limit) && unrecorded->sampled)
 		return "stacks were sampled, which counts no calls; record with --events call,c_call";
+	if (limit->thinned)
+		return "its calls are an estimate: recording had a budget; record without --budget";
 	if (limits_functions(limit) && misses_calls(unrecorded, limit))
 		return "its calls were not recorded; record with --events call,c_call";
 	/* A function in the trace was recorded. With a pattern, other functions may have been excluded. */

@@ -37,6 +37,7 @@ struct limit {
 	int64_t pid;	     /* limits of memory: process of the measured value; 0: it was not recorded */
 	uint32_t matches[2]; /* Python and C functions; each process counts separately */
 	bool of_python;	     /* the module is that of a Python function in the trace */
+	bool thinned;	     /* not all calls were recorded (EVPROF_BUDGET); what was is the least */
 	uint32_t open;	     /* number of their calls on the stack of the thread */
 	struct function_near near;
 	enum limit_result result;

@@ -34,6 +34,7 @@ struct edge {
 	uint32_t caller; /* rows */
 	uint32_t callee;
 	uint32_t open;
+	bool thinned; /* calls of it were not recorded */
 };
 
 /*
@@ -89,6 +90,17 @@ static inline bool is_counted(const struct counting *counting, const struct repl
 	return total >= counting->min_ticks && replay->depth < counting->max_depth;
 }
 
+/* Under a budget. True: the call is in the sample of a thinned function. */
+static __attribute__((noinline)) bool count_thinned(const struct replay *replay, const struct replay_frame *frame,
+						    uint64_t total)
+{
+	struct thin_values values = {.calls = frame->kind != WIRE_FRAME, .own = (double)(total - frame->inner)};
+
+	if (!replay->open[frame->key])
+		values.total = (double)total;
+	return thinning_count(replay->thinning, frame->key, replay->depth ? frame[-1].key : 0, &values);
+}
+
 static inline void count_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
 {
 	struct counting *counting = owner;
@@ -100,6 +112,8 @@ static inline void count_pop(void *owner, struct replay *replay, struct replay_f
 	if (replay->depth)
 		frame[-1].inner += total;
 	count_end(&counting->entries[frame->key], frame, total, replay->open[frame->key] == 0);
+	if (__builtin_expect(replay->thinning != NULL, 0))
+		count_thinned(replay, frame, total);
 }
 
 /* Whether this mark of this thread is the window's next edge. */
@@ -195,6 +209,8 @@ static inline void rows_pop(void *owner, struct replay *replay, struct replay_fr
 	count_end(&counting->entries[row], frame, total, counting->open[row] == 0);
 	if (edge)
 		count_end(&edge->entry, frame, total, edge->open == 0);
+	if (__builtin_expect(replay->thinning != NULL, 0) && count_thinned(replay, frame, total) && frame->owner)
+		counting->edges[frame->owner - 1].thinned = true;
 }
 
 static const struct replay_sink rows_sink = {rows_push, rows_pop, count_other};
@@ -371,6 +387,45 @@ static int fold_entries(struct profile *profile, const struct trace_process *pro
 	return 0;
 }
 
+struct folding {
+	struct profile *profile;
+	const struct trace_process *process;
+	const struct counting *counting;
+};
+
+static int fold_estimate(void *owner, const struct thin_estimate *estimate)
+{
+	const struct folding *folding = owner;
+	const struct counting *counting = folding->counting;
+	double tick_ns = (double)trace_span_ns(folding->process, UINT64_C(1) << 32) / (double)(UINT64_C(1) << 32);
+	uint32_t row = counting->rows ? counting->rows[estimate->key] : estimate->key, label;
+	struct profile_times *times;
+
+	if (counting->hidden && counting->hidden[estimate->key])
+		return 0;
+	label = label_of_row(folding->profile, folding->process, counting, row);
+	if (label == UINT32_MAX)
+		return -ENOMEM;
+	times = &folding->profile->times[label];
+	times->thinned = true;
+	times->unknown |= !estimate->known;
+	times->calls += (uint64_t)(estimate->missing.calls + 0.5);
+	times->own_ns += (uint64_t)(estimate->missing.own * tick_ns + 0.5);
+	times->missing_own_ns += (uint64_t)(estimate->missing.own * tick_ns + 0.5);
+	times->total_ns += (uint64_t)(estimate->missing.total * tick_ns + 0.5);
+	times->calls_width2 += estimate->width.calls * estimate->width.calls;
+	times->own_width2 += estimate->width.own * tick_ns * (estimate->width.own * tick_ns);
+	times->total_width2 += estimate->width.total * tick_ns * (estimate->width.total * tick_ns);
+	return 0;
+}
+
+static int fold_thinned(struct profile *profile, const struct trace_process *process, const struct counting *counting)
+{
+	struct folding folding = {profile, process, counting};
+
+	return counting->replay.thinning ? thinning_estimate(counting->replay.thinning, fold_estimate, &folding) : 0;
+}
+
 static int fold_edges(struct profile *profile, const struct trace_process *process, const struct counting *counting)
 {
 	for (uint32_t i = 0; i < counting->edge_count; i++) {
@@ -391,6 +446,7 @@ static int fold_edges(struct profile *profile, const struct trace_process *proce
 		profile->edges[number - 1].caller = caller;
 		profile->edges[number - 1].callee = callee;
 		add_times(&profile->edges[number - 1].times, process, &edge->entry);
+		profile->edges[number - 1].times.thinned |= edge->thinned;
 	}
 	return 0;
 }
@@ -401,6 +457,8 @@ static int fold_counts(struct profile *profile, const struct trace_process *proc
 
 	if (!error)
 		error = fold_entries(profile, process, counting);
+	if (!error)
+		error = fold_thinned(profile, process, counting);
 	if (!error)
 		error = fold_edges(profile, process, counting);
 	profile->unmatched += counting->replay.unmatched;
@@ -418,6 +476,8 @@ static void clear_counts(struct counting *counting)
 	if (counting->memory)
 		memset(counting->memory, 0, counting->row_count * sizeof(*counting->memory));
 	u64_map_done(&counting->edge_numbers);
+	if (counting->replay.thinning)
+		thinning_clear(counting->replay.thinning);
 	counting->edge_count = 0;
 	counting->replay.unmatched = counting->replay.left_open = counting->lost = 0;
 	counting->native_stacks = (struct native_stack_counts){0};

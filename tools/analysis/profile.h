@@ -31,6 +31,15 @@ struct profile_times {
 	/* With options->memory, of the function itself; 0 in edges. */
 	uint64_t allocations;
 	uint64_t allocated_bytes;
+	/*
+	 * Thinned (EVPROF_BUDGET): not all calls were recorded. Those of a function and its times are estimates, with
+	 * half of their intervals, squared so that they add up. Those of an edge are what was recorded, and there are
+	 * more.
+	 */
+	bool thinned;
+	bool unknown;		 /* there is no interval */
+	uint64_t missing_own_ns; /* part of own_ns that is an estimate; it is in the own time of callers, too */
+	double calls_width2, own_width2, total_width2; /* times in ns */
 };
 
 /* A caller and its callee. */

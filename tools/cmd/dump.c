@@ -266,6 +266,20 @@ static void put_freed(struct output *output, const struct merge_event *event)
 	output_u64(output, event->extra[2]);
 }
 
+/* The CPU time of the change, then name and place of each thinned function. */
+static void put_thinned(struct output *output, const struct merge_event *event)
+{
+	output_u64(output, wire_extra_words(event->head) ? *event->extra : 0);
+	for (unsigned i = 0; i < WIRE_THIN_MOST; i++) {
+		uint32_t id = wire_thinned(event->head, event->extra, i);
+
+		if (!id)
+			continue;
+		output_char(output, '\t');
+		put_code(output, event->process, id);
+	}
+}
+
 static void put_details(struct output *output, const struct merge_event *event)
 {
 	unsigned kind = wire_head_kind(event->head);
@@ -287,6 +301,8 @@ static void put_details(struct output *output, const struct merge_event *event)
 		put_task(output, event->process, *event->extra);
 	else if (kind == WIRE_MARK)
 		put_mark(output, event->process, argument);
+	else if (kind == WIRE_THIN || kind == WIRE_THIN_END)
+		put_thinned(output, event);
 	else if (kind == WIRE_ARGUMENT)
 		put_argument(output, event);
 	else if (kind == WIRE_SPAN_BEGIN && wire_extra_words(event->head) >= 2)
@@ -310,7 +326,7 @@ static void put_details(struct output *output, const struct merge_event *event)
 static bool is_bookkeeping_shown(unsigned kind)
 {
 	return kind == WIRE_GAP || kind == WIRE_STACK || kind == WIRE_FRAME || kind == WIRE_OPEN ||
-	       kind == WIRE_ARGUMENT || kind == WIRE_FREED;
+	       kind == WIRE_ARGUMENT || kind == WIRE_FREED || kind == WIRE_THIN || kind == WIRE_THIN_END;
 }
 
 /* native_frame: the innermost frame of the allocation's native stack; 0: none. */

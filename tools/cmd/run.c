@@ -53,6 +53,7 @@ static const char help_text[] =
     "      --sample[=RATE]     sample stacks RATE times a second (default: 100), nearly free\n"
     "      --include LIST, --exclude LIST, --exclude-syspath\n"
     "                          which functions are recorded: patterns as for evprof report, with commas\n"
+    "      --budget PERCENT    the most that recording may add to the CPU time, as 5%; what is left out is estimated\n"
     "      --program-only      leave out what Python does before and after the program\n"
     "      --keep STRETCH      keep the last stretch only: 30s, 256M, or 10m,1G; evprof snapshot copies it;\n"
     "                          alive: what is alive of memory, and sums, for weeks\n"
@@ -123,6 +124,7 @@ static const struct verb_option options_known[] = {
     VERB_TAKE("memory", 0, optional_argument, take_setting, RUN_MEMORY),
     VERB_TAKE("memory-interval", 0, required_argument, take_setting, RUN_MEMORY_INTERVAL),
     VERB_TAKE("memory-lines", 0, no_argument, take_setting, RUN_MEMORY_LINES),
+    VERB_TAKE("budget", 0, required_argument, take_setting, RUN_BUDGET),
     VERB_TAKE("sample", 0, optional_argument, take_setting, RUN_SAMPLE),
     VERB_TAKE("ring-size", 0, required_argument, take_setting, RUN_RING_SIZE),
     VERB_TAKE("on-full", 0, required_argument, take_setting, RUN_ON_FULL),

@@ -212,8 +212,45 @@ void replay_change_stack(struct replay *replay, uint32_t head, const uint64_t *e
 	}
 }
 
+/* Takes the innermost frame of a function off the stack, with the C function that it calls. The others stay. */
+static void take_off(struct replay *replay, uint32_t key, const struct replay_sink *sink, void *owner)
+{
+	struct replay_place above[64];
+	uint32_t count = 0, top;
+
+	while ((top = replay->frames[replay->depth - 1].key) != key) {
+		if (count < sizeof(above) / sizeof(above[0]))
+			above[count++] = replay_place_of(&replay->frames[replay->depth - 1]);
+		replay_pop(replay, WIRE_NONE, sink, owner);
+	}
+	replay_pop(replay, WIRE_NONE, sink, owner);
+	if (count && above[count - 1].key & 1)
+		count--;
+	while (count)
+		replay_push_at(replay, above[--count], WIRE_FRAME, sink, owner);
+}
+
+void replay_thin(struct replay *replay, uint32_t head, const uint64_t *extra, const struct replay_sink *sink,
+		 void *owner)
+{
+	if (!replay->thinning)
+		replay->thinning = thinning_new(replay->keys);
+	if (!replay->thinning) {
+		replay->out_of_memory = true;
+		return;
+	}
+	for (unsigned i = 0; i < WIRE_THIN_MOST && wire_head_kind(head) == WIRE_THIN; i++) {
+		uint32_t key = wire_thinned(head, extra, i) * 2;
+
+		while (key && key < replay->keys && replay->open[key])
+			take_off(replay, key, sink, owner);
+	}
+	thinning_change(replay->thinning, head, extra);
+}
+
 void replay_done(struct replay *replay)
 {
+	thinning_free(replay->thinning);
 	free(replay->own_stack);
 	free_stacks(replay);
 	u64_map_done(&replay->numbers);
@@ -237,6 +274,8 @@ void replay_begin_thread(struct replay *replay)
 	replay->place = 0;
 	replay->own_depth = 0;
 	replay->has_own_stack = false;
+	if (replay->thinning)
+		thinning_begin_thread(replay->thinning);
 }
 
 void replay_forget(struct replay *replay)

@@ -10,6 +10,7 @@
  *   stack, frame                           replace the stack
  *   stack_change                           replace the inner frames, which have no times
  *   gap, pause, thread_end                 empty the stack, forget the saved stacks
+ *   thin                                   takes the thinned functions off the stack
  *   switch                                 save the stack, restore that of the other greenlet
  *
  * An end whose function is not on top pops everything above that function, too. An end whose function is not on the
@@ -24,6 +25,7 @@
 
 #include "evprof/invariant.h"
 #include "evprof/wire.h"
+#include "replay/thinning.h"
 #include "trace/reader.h"
 #include "util/u64_map.h"
 
@@ -80,11 +82,12 @@ struct replay {
 	uint32_t hidden_base;  /* number of hidden functions below all frames */
 	uint64_t now;
 	uint64_t unmatched;
-	uint64_t left_open;	  /* frames on the stack when their thread ended */
-	bool base_unknown;	  /* there may be frames below the first */
-	bool others_unknown;	  /* greenlets may have existed before the first event read */
-	bool begins_inside;	  /* threads were running before the first event: the process has rejoined */
-	bool c_functions_unknown; /* the stack comes from Python's frames, which do not show C functions */
+	uint64_t left_open;	   /* frames on the stack when their thread ended */
+	bool base_unknown;	   /* there may be frames below the first */
+	bool others_unknown;	   /* greenlets may have existed before the first event read */
+	bool begins_inside;	   /* threads were running before the first event: the process has rejoined */
+	bool c_functions_unknown;  /* the stack comes from Python's frames, which do not show C functions */
+	struct thinning *thinning; /* NULL: nothing was thinned so far */
 	bool out_of_memory;
 };
 
@@ -145,6 +148,9 @@ void replay_switch(struct replay *replay, const uint64_t *extra, const struct re
 /* Takes a WIRE_STACK_CHANGE. */
 void replay_change_stack(struct replay *replay, uint32_t head, const uint64_t *extra, const struct replay_sink *sink,
 			 void *owner);
+/* Takes a WIRE_THIN or WIRE_THIN_END. */
+void replay_thin(struct replay *replay, uint32_t head, const uint64_t *extra, const struct replay_sink *sink,
+		 void *owner);
 /* Makes room for one more frame. False: the stack is too deep, or memory ran out. */
 bool replay_grow(struct replay *replay);
 
@@ -287,12 +293,19 @@ static inline void replay_end_thread(struct replay *replay, const struct replay_
 	replay_end_greenlets(replay);
 }
 
+/* Whether the beginning of a call may not have been recorded, as it was that of a thinned function. */
+static inline bool replay_was_thinned(const struct replay *replay, uint32_t key)
+{
+	return replay->thinning && (key & 1 || thinning_was(replay->thinning, key));
+}
+
 /* Takes an end that does not match the top of the stack. */
 static inline void replay_mismatch(struct replay *replay, uint32_t key, unsigned how, const struct replay_sink *sink,
 				   void *owner)
 {
 	if (!replay->open[key]) {
-		replay->unmatched += !replay->base_unknown && !(replay->c_functions_unknown && key & 1);
+		replay->unmatched += !replay->base_unknown && !(replay->c_functions_unknown && key & 1) &&
+				     !replay_was_thinned(replay, key);
 		return;
 	}
 	while (replay->frames[replay->depth - 1].key != key) {
@@ -373,6 +386,10 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 		if (!replay_set_instruction(replay, wire_head_arg(head)))
 			return 0;
 		break;
+	case WIRE_THIN:
+	case WIRE_THIN_END:
+		replay_thin(replay, head, extra, sink, owner);
+		return 0;
 	case WIRE_SWITCH:
 		replay_switch(replay, extra, sink, owner);
 		break;

@@ -7,6 +7,7 @@
  *   {"threads": [{"trace": ..., "pid": ..., "program": ..., "tid": ..., "thread": ..., and the first line}]}
  */
 #include <inttypes.h>
+#include <math.h>
 
 #include "report/print.h"
 
@@ -38,6 +39,27 @@ static void put_times(struct output *output, const struct profile_times *times)
 		      report_seconds(times->total_ns), times->own_ns, times->total_ns);
 }
 
+static void put_width(struct output *output, const char *name, const struct profile_times *times, double width2)
+{
+	if (times->unknown)
+		output_format(output, ", \"%s\": null", name);
+	else
+		output_format(output, ", \"%s\": %.0f", name, ceil(sqrt(width2)));
+}
+
+/* Of a function: its numbers are estimates, with half of their intervals. Of a caller: they are the least. */
+static void put_thinned(struct output *output, const struct profile_times *times, bool estimated)
+{
+	if (!times->thinned)
+		return;
+	output_string(output, estimated ? ", \"estimated\": true" : ", \"at_least\": true");
+	if (!estimated)
+		return;
+	put_width(output, "ncalls_error", times, times->calls_width2);
+	put_width(output, "tottime_ns_error", times, times->own_width2);
+	put_width(output, "cumtime_ns_error", times, times->total_width2);
+}
+
 /* Of a function or module, behind its times. */
 static void put_memory(struct output *output, const struct profile_times *times)
 {
@@ -55,6 +77,7 @@ static void put_calls(struct output *output, const struct report_style *style, c
 		output_string(output, i ? ",\n      {" : "\n      {");
 		put_label(output, style, rows->rows[calls.at[i].other].label);
 		put_times(output, &calls.at[i].times);
+		put_thinned(output, &calls.at[i].times, false);
 		output_char(output, '}');
 	}
 	output_char(output, ']');
@@ -66,6 +89,7 @@ static void put_row(struct output *output, const struct report_style *style, con
 	output_char(output, '{');
 	put_label(output, style, rows->rows[row].label);
 	put_times(output, &rows->rows[row].times);
+	put_thinned(output, &rows->rows[row].times, true);
 	if (style->memory)
 		put_memory(output, &rows->rows[row].times);
 	if (style->callers)
@@ -104,6 +128,8 @@ static void put_table(struct output *output, const struct report_style *style, c
 		output_format(output, "\"sample_rate\": %d, ", table->sample_rate);
 	if (table->memory_interval)
 		output_format(output, "\"memory_interval\": %" PRIu64 ", ", table->memory_interval);
+	if (rows->sums.thinned)
+		output_string(output, "\"estimated\": true, ");
 	if (profile->native_stacks.allocations)
 		output_format(output, "\"native_stacks\": {\"allocations\": %" PRIu64 ", \"without\": %" PRIu64 "}, ",
 			      profile->native_stacks.allocations, profile->native_stacks.without);

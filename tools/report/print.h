@@ -63,9 +63,22 @@ struct report_format {
 
 extern const struct report_format report_text, report_terminal, report_json, report_csv;
 
-/* "12/3": all calls and primitive calls, if they differ (text_table.c). Returns the length. */
+/*
+ * "12/3": all calls and primitive calls, if they differ (text_table.c); "~1200000 ±2.1%" where they are an estimate,
+ * ">=12" where only a part was recorded (profile.h). Returns the number of columns.
+ */
 #define REPORT_CALLS_BYTES 48
 int report_format_calls(char text[REPORT_CALLS_BYTES], const struct profile_times *times);
+
+/* Of EVPROF_BUDGET: the number of functions whose calls are estimates, and a line about it. */
+uint32_t report_count_estimates(const struct report_rows *rows);
+#define REPORT_BUDGET                                                                                                  \
+	"recorded within a budget: calls and times of %u functions are estimates (~), which the own times of their "   \
+	"callers hold, too"
+
+/* "±2.1%": half of an interval, squared, of a value. Returns the number of bytes. */
+#define REPORT_PERCENT_BYTES 16
+int report_percent(double width2, double value, char text[REPORT_PERCENT_BYTES]);
 
 /* Parts that the tables for people have in common (text_table.c): what the times are, "" for wall-clock time; */
 const char *report_spent(enum cpu_clock clock);

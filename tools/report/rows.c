@@ -84,6 +84,12 @@ static void add_times(struct profile_times *sum, const struct profile_times *tim
 	sum->total_ns += times->total_ns;
 	sum->allocations += times->allocations;
 	sum->allocated_bytes += times->allocated_bytes;
+	sum->thinned |= times->thinned;
+	sum->unknown |= times->unknown;
+	sum->missing_own_ns += times->missing_own_ns;
+	sum->calls_width2 += times->calls_width2;
+	sum->own_width2 += times->own_width2;
+	sum->total_width2 += times->total_width2;
 }
 
 /* Makes the rows, in the order of their names, and the row index of each label of the profile. */
@@ -261,6 +267,7 @@ int report_rows_init(struct report_rows *rows, const struct profile *profile, bo
 		rows->shown[i] = i;
 		add_times(&rows->sums, &rows->rows[i].times);
 	}
+	rows->sums.own_ns -= rows->sums.missing_own_ns; /* the time of all */
 	rows->shown_count = rows->count;
 	return error;
 }

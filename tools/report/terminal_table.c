@@ -133,9 +133,10 @@ static void put_line(struct layout *layout, const struct report_row *row, const 
 	const struct terminal *terminal = &layout->style->terminal;
 	struct output *output = layout->output;
 	char text[REPORT_CALLS_BYTES];
+	int columns;
 
-	report_format_calls(text, times);
-	output_format(output, "%*s%*s", (int)layout->indent, "", (int)layout->calls, text);
+	columns = report_format_calls(text, times);
+	output_format(output, "%*s%s", (int)(layout->indent + layout->calls) - columns, "", text);
 	for (size_t i = 0; i < COLUMNS; i++) {
 		if (!has_column(layout, &columns_known[i]))
 			continue;
@@ -232,7 +233,7 @@ static void put_sums(struct output *output, const struct report_style *style, co
 	uint64_t primitive = report_primitive_calls(sums);
 	char text[TERMINAL_NUMBER_BYTES], sampling[TRACE_SAMPLING_BYTES];
 
-	output_format(output, "%" PRIu64 " function calls", sums->calls);
+	output_format(output, "%s%" PRIu64 " function calls", sums->thinned ? "~" : "", sums->calls);
 	if (primitive != sums->calls)
 		output_format(output, " (%" PRIu64 " primitive calls)", primitive);
 	output_format(output, " in %s%s", terminal_time((double)sums->own_ns, text), report_spent(style->clock));
@@ -243,6 +244,8 @@ static void put_sums(struct output *output, const struct report_style *style, co
 	output_string(output, "; ordered by ");
 	report_order_print(&style->order, output);
 	output_char(output, '\n');
+	if (sums->thinned)
+		output_format(output, REPORT_BUDGET "\n", report_count_estimates(table->rows));
 	if (table->sample_rate)
 		output_format(output, "%s\n", trace_sampling_text(table->sample_rate, sampling));
 	if (table->memory_interval)

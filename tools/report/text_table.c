@@ -2,12 +2,37 @@
  * text_table.c - the report as pstats prints it: table, callers, callees. See print.h.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "report/print.h"
 
+int report_percent(double width2, double value, char text[REPORT_PERCENT_BYTES])
+{
+	double percent = value > 0 ? 100 * sqrt(width2) / value : 0;
+
+	if (percent > 999)
+		return snprintf(text, REPORT_PERCENT_BYTES, "±>999%%");
+	return snprintf(text, REPORT_PERCENT_BYTES, percent < 10 ? "±%.1f%%" : "±%.0f%%", percent);
+}
+
+/* "~1234567 ±2.1%", "~12 ±?", ">=12" of a caller. */
+static int format_thinned(char text[REPORT_CALLS_BYTES], const struct profile_times *times)
+{
+	char percent[REPORT_PERCENT_BYTES] = "±?";
+
+	if (!times->calls_width2 && (!times->unknown || !times->missing_own_ns))
+		return snprintf(text, REPORT_CALLS_BYTES, ">=%" PRIu64, times->calls);
+	if (!times->unknown)
+		report_percent(times->calls_width2, (double)times->calls, percent);
+	/* ± has two bytes */
+	return snprintf(text, REPORT_CALLS_BYTES, "~%" PRIu64 " %s", times->calls, percent) - 1;
+}
+
 int report_format_calls(char text[REPORT_CALLS_BYTES], const struct profile_times *times)
 {
+	if (times->thinned)
+		return format_thinned(text, times);
 	if (times->recursive)
 		return snprintf(text, REPORT_CALLS_BYTES, "%" PRIu64 "/%" PRIu64, times->calls,
 				report_primitive_calls(times));
@@ -48,16 +73,27 @@ const char *report_spent(enum cpu_clock clock)
 	return spent[clock];
 }
 
+uint32_t report_count_estimates(const struct report_rows *rows)
+{
+	uint32_t estimates = 0;
+
+	for (uint32_t i = 0; i < rows->count; i++)
+		estimates += rows->rows[i].times.thinned;
+	return estimates;
+}
+
 static void print_sums(struct output *output, const struct report_style *style, const struct report_table *table)
 {
 	const struct report_rows *rows = table->rows;
 	uint64_t primitive = report_primitive_calls(&rows->sums);
 	char sampling[TRACE_SAMPLING_BYTES];
 
-	output_format(output, "         %" PRIu64 " function calls", rows->sums.calls);
+	output_format(output, "         %s%" PRIu64 " function calls", rows->sums.thinned ? "~" : "", rows->sums.calls);
 	if (primitive != rows->sums.calls)
 		output_format(output, " (%" PRIu64 " primitive calls)", primitive);
 	output_format(output, " in %.3f seconds%s\n\n", report_seconds(rows->sums.own_ns), report_spent(style->clock));
+	if (rows->sums.thinned)
+		output_format(output, "   " REPORT_BUDGET "\n\n", report_count_estimates(rows));
 	if (table->sample_rate)
 		output_format(output, "   %s\n\n", trace_sampling_text(table->sample_rate, sampling));
 	if (table->memory_interval)

@@ -52,6 +52,8 @@ static const char *allowed_values(enum run_setting setting, const char *value, c
 		return setting_sample_rate(value, &number);
 	case RUN_MEMORY_INTERVAL:
 		return setting_memory_interval(value, &bytes);
+	case RUN_BUDGET:
+		return setting_budget(value, &number);
 	case RUN_KEEP:
 		return setting_keep(value, &keep);
 	case RUN_TRIGGER:
@@ -95,6 +97,7 @@ static const struct {
     {"--keep", ENV_KEEP, NULL, false},
     {"--memory-lines", ENV_MEMORY_LINES, "1", false},
     {"--trigger", ENV_TRIGGER, NULL, true},
+    {"--budget", ENV_BUDGET, NULL, false},
 };
 
 static bool is_good(const char *name, const char *value, const char *allowed)

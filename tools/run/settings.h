@@ -33,7 +33,8 @@ enum run_setting {
 	RUN_STOPPED,
 	RUN_KEEP,
 	RUN_MEMORY_LINES,
-	RUN_TRIGGER
+	RUN_TRIGGER,
+	RUN_BUDGET
 };
 
 /* Sets the variable of the option; value is NULL if it has none. False after one line on stderr. */

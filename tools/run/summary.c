@@ -25,6 +25,7 @@
 
 #include "analysis/heap_curve.h"
 #include "analysis/profile.h"
+#include "evprof/control.h"
 #include "report/readable.h"
 #include "trace/calibration.h"
 #include "trace/cpu_time.h"
@@ -45,7 +46,8 @@ struct summary {
 	struct filter filter; /* everything */
 	struct output *output;
 	struct terminal terminal;
-	uint64_t own_ns; /* of all functions */
+	uint64_t own_ns;    /* of all functions */
+	uint32_t estimates; /* functions of which not all calls were recorded (--budget) */
 	struct run_end end;
 };
 
@@ -123,6 +125,8 @@ static int put_functions(struct summary *summary)
 		return error;
 	error = count(summary, &profile, false);
 	summary->own_ns = own_ns(&profile);
+	for (uint32_t i = 0; i < profile.labels.count; i++)
+		summary->estimates += profile.times[i].thinned;
 	functions = error ? 0 : find_first(&profile, first);
 	for (size_t i = 0; i < functions; i++) {
 		readable_set_label(&readable, &profile.labels.at[first[i]]);
@@ -266,6 +270,9 @@ static int put_recording(struct summary *summary, uint64_t events)
 		if (left < summary->own_ns)
 			output_format(summary->output, ", %s of the time (measured; report --calibrate subtracts it)",
 				      terminal_time((double)(summary->own_ns - left), text));
+	} else if (summary->estimates) {
+		output_format(summary->output, "; %u functions are estimates, to stay within %s of CPU time",
+			      summary->estimates, getenv(ENV_BUDGET) ? getenv(ENV_BUDGET) : "a budget");
 	} else if (!trace_sample_rate(summary->trace)) {
 		output_string(summary->output, "; --calibrate measures its time");
 	}

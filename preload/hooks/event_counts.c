@@ -1,0 +1,233 @@
+/* event_counts.c - see event_counts.h. */
+#include "hooks/event_counts.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "evprof/wire.h"
+#include "ring/clock.h"
+#include "ring/process.h"
+
+#define FUNCTIONS 4096 /* functions that are counted; events of others belong to nobody */
+#define WORDS_MOST 65536
+#define DEPTH 256
+#define MANY_CALLS 64
+#define LEAST_SHARE 0.01 /* of all events: a function with less is left alone */
+
+static struct {
+	uint64_t heads[RING_SLOTS]; /* of the rings, at the beginning */
+	uint64_t begin_ticks, begin_ns;
+	uint64_t events;
+	uint32_t numbers[2 * FUNCTIONS]; /* open addressing by id: 1 + index in at */
+	struct function_events at[FUNCTIONS];
+	uint32_t count;
+	struct event_counts result;
+} counts;
+
+struct open_call {
+	struct function_events *function;
+	uint64_t begin;
+};
+
+struct reading {
+	struct open_call stack[DEPTH];
+	uint32_t depth; /* may be above DEPTH */
+	uint64_t now;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void event_counts_begin(void)
+{
+	for (uint32_t i = 0; i < atomic_load(&process->slots_used); i++)
+		counts.heads[i] = process->writers[i].slot ? process->writers[i].head : 0;
+	counts.begin_ticks = clock_now();
+	counts.begin_ns = now_ns();
+}
+
+/* NULL: there are too many. */
+static struct function_events *function_of(uint32_t id)
+{
+	uint32_t place = id * UINT32_C(2654435761) % (2 * FUNCTIONS), *number;
+
+	for (;; place = (place + 1) % (2 * FUNCTIONS)) {
+		number = &counts.numbers[place];
+		if (!*number || counts.at[*number - 1].id == id)
+			break;
+	}
+	if (!*number && counts.count == FUNCTIONS)
+		return NULL;
+	if (!*number) {
+		*number = ++counts.count;
+		counts.at[*number - 1] = (struct function_events){.id = id};
+	}
+	return &counts.at[*number - 1];
+}
+
+static struct open_call *top_of(struct reading *reading)
+{
+	return reading->depth && reading->depth <= DEPTH ? &reading->stack[reading->depth - 1] : NULL;
+}
+
+static void take_begin(struct reading *reading, struct function_events *function)
+{
+	function->events++;
+	if (reading->depth < DEPTH)
+		reading->stack[reading->depth] = (struct open_call){function, reading->now};
+	reading->depth++;
+}
+
+/* Keeps the longest calls, the longest first. */
+static void take_time(struct function_events *function, uint64_t ticks)
+{
+	function->calls++;
+	function->ticks += ticks;
+	for (int i = 0; i < EVENT_COUNTS_LONGEST; i++) {
+		uint64_t shorter = function->longest[i];
+
+		if (ticks <= shorter)
+			continue;
+		function->longest[i] = ticks;
+		ticks = shorter;
+	}
+}
+
+static void take_end(struct reading *reading, struct function_events *function)
+{
+	struct open_call *top = top_of(reading);
+
+	function->events++;
+	if (reading->depth > DEPTH) {
+		reading->depth--;
+	} else if (top && top->function == function) {
+		take_time(function, reading->now - top->begin);
+		reading->depth--;
+	} else {
+		reading->depth = 0; /* what has begun before is not known */
+	}
+}
+
+static void take_event(struct reading *reading, uint32_t head)
+{
+	unsigned kind = wire_head_kind(head);
+	struct open_call *top = top_of(reading);
+	struct function_events *function;
+
+	if (!wire_is_bookkeeping(kind))
+		counts.events++;
+	if (kind >= WIRE_C_CALL && kind <= WIRE_C_EXCEPTION && top)
+		top->function->events++;
+	if (kind < WIRE_CALL || kind > WIRE_UNWIND || !(function = function_of(wire_head_arg(head))))
+		return;
+	if (kind <= WIRE_THROW)
+		take_begin(reading, function);
+	else
+		take_end(reading, function);
+}
+
+/* The first words of the ring's thread since the beginning, unless they were written over. */
+static void read_ring(const struct writer *writer, uint64_t at)
+{
+	uint64_t end = atomic_load_explicit(&writer->slot->head, memory_order_acquire);
+	struct reading reading = {.depth = 0};
+
+	if (at > end || end - at > writer->mask)
+		return;
+	end = end - at > WORDS_MOST ? at + WORDS_MOST : end;
+	while (at < end) {
+		uint64_t word = __atomic_load_n(&writer->words[at & writer->mask], __ATOMIC_RELAXED);
+
+		reading.now += wire_head_kind((uint32_t)word) == WIRE_CPU ? 0 : word >> 32;
+		take_event(&reading, (uint32_t)word);
+		at += 1 + wire_extra_words((uint32_t)word);
+	}
+}
+
+static int by_events(const void *left, const void *right)
+{
+	const struct function_events *a = left, *b = right;
+
+	return (a->events < b->events) - (a->events > b->events);
+}
+
+/* Sets the code objects of the functions in the result. No code object dies meanwhile. */
+static void find_codes(void)
+{
+	struct event_counts *result = &counts.result;
+	struct ids_view view = ids_look(&process->ids);
+	const struct id_entry *entries = ids_place(&view, NULL);
+	size_t places = view.mask / sizeof(*entries) + 1 + IDS_PROBES;
+
+	for (size_t i = 0; i < places; i++) {
+		uint64_t value = atomic_load_explicit(&entries[i].value, memory_order_relaxed);
+		const void *key = atomic_load_explicit(&entries[i].key, memory_order_acquire);
+
+		if (!key || value >> 31)
+			continue;
+		for (uint32_t k = 0; k < result->count; k++)
+			if ((value & WIRE_ARG_MAX) == result->at[k].id)
+				result->at[k].code = key;
+	}
+}
+
+static double mean_ns(const struct function_events *function, double tick_ns)
+{
+	uint64_t ticks = function->ticks, calls = function->calls;
+
+	for (int i = 0; i < EVENT_COUNTS_LONGEST && function->calls >= MANY_CALLS; i++, calls--)
+		ticks -= function->longest[i];
+	return (double)ticks * tick_ns / (double)calls;
+}
+
+/* The shortest one that is left, and may be left out. NULL: none. */
+static struct function_events *next_choice(double tick_ns)
+{
+	struct function_events *best = NULL;
+	double shortest = EVENT_COUNTS_LONG_NS;
+
+	for (uint32_t i = 0; i < counts.result.count; i++) {
+		struct function_events *function = &counts.result.at[i];
+
+		if (function->chosen || !function->code || !function->calls || mean_ns(function, tick_ns) >= shortest)
+			continue;
+		shortest = mean_ns(function, tick_ns);
+		best = function;
+	}
+	return best;
+}
+
+const struct event_counts *event_counts_choose(double left)
+{
+	double tick_ns = (double)(now_ns() - counts.begin_ns) / (double)(clock_now() - counts.begin_ticks + 1);
+	struct event_counts *result = &counts.result;
+	struct function_events *function;
+	double events;
+
+	memset(counts.numbers, 0, sizeof(counts.numbers));
+	counts.count = 0;
+	counts.events = 0;
+	for (uint32_t i = 0; i < atomic_load(&process->slots_used); i++)
+		if (process->writers[i].slot)
+			read_ring(&process->writers[i], counts.heads[i]);
+	qsort(counts.at, counts.count, sizeof(counts.at[0]), by_events);
+	for (result->count = 0; result->count < counts.count && result->count < EVENT_COUNTS_MOST; result->count++) {
+		if (counts.at[result->count].events < LEAST_SHARE * (double)counts.events)
+			break;
+		result->at[result->count] = counts.at[result->count];
+	}
+	find_codes();
+	events = (double)counts.events;
+	while (events > left * (double)counts.events && (function = next_choice(tick_ns))) {
+		function->chosen = true;
+		events -= function->events;
+	}
+	result->left = counts.events ? events / (double)counts.events : 1;
+	return result;
+}

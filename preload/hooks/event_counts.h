@@ -1,0 +1,45 @@
+/*
+ * event_counts.h - which functions give the events that the rings have from a moment on, for budget.c.
+ *
+ * The words that threads have written stay in their rings until the next lap, so the hooks count nothing themselves.
+ */
+#ifndef PRELOAD_HOOKS_EVENT_COUNTS_H
+#define PRELOAD_HOOKS_EVENT_COUNTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct object;
+
+/* Calls that a function's mean leaves out, if it has many: the thread lost its processor. */
+#define EVENT_COUNTS_LONGEST 4
+
+struct function_events {
+	const struct object *code; /* NULL: it has no id any more */
+	uint32_t id;
+	uint32_t events; /* its own, and those of the C functions that it calls */
+	uint32_t calls;	 /* that have ended */
+	uint64_t ticks;	 /* of these, with callees */
+	uint64_t longest[EVENT_COUNTS_LONGEST];
+	bool chosen;
+};
+
+#define EVENT_COUNTS_MOST 64
+
+struct event_counts {
+	struct function_events at[EVENT_COUNTS_MOST]; /* most events first */
+	uint32_t count;
+	double left; /* share of all events that remains */
+};
+
+/* The moment from which events count. GIL held. */
+void event_counts_begin(void);
+
+/*
+ * Counts, and chooses the functions to be left out so that the share `left` of the events remains: those that take the
+ * least time a call first, and none that takes EVENT_COUNTS_LONG_NS or more. GIL held. Valid until the next call.
+ */
+#define EVENT_COUNTS_LONG_NS 10000
+const struct event_counts *event_counts_choose(double left);
+
+#endif

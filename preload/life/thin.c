@@ -1,0 +1,54 @@
+/* thin.c - see thin.h. */
+#include "life/thin.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "ring/process.h"
+#include "ring/room.h"
+
+struct change {
+	uint32_t head;
+	uint64_t extra[WIRE_EXTRA_MAX];
+};
+
+/*
+ * Threads read the last change without a lock. Two changes are some ms apart, so a slot is not written again while
+ * somebody reads it; if it were, the reader would write the ids of two changes, all of which exist.
+ */
+#define CHANGES 8
+static struct change changes[CHANGES];
+static unsigned next;
+static _Atomic(const struct change *) last; /* NULL: nothing was thinned yet */
+
+void thin_change(unsigned kind, uint32_t value, uint64_t cpu_ns, const struct thin_set *set)
+{
+	struct change *change = &changes[next++ % CHANGES];
+	unsigned words = 1 + (set->count + 1) / 2;
+
+	memset(change, 0, sizeof(*change));
+	change->head = wire_extended(kind, words, value);
+	change->extra[0] = cpu_ns;
+	for (uint32_t i = 0; i < set->count; i++)
+		change->extra[1 + i / 2] |= (uint64_t)set->ids[i] << i % 2 * 32;
+	atomic_store_explicit(&last, change, memory_order_release);
+	process_expect_thin();
+}
+
+void thin_forget(void)
+{
+	atomic_store_explicit(&last, NULL, memory_order_relaxed);
+}
+
+bool thin_any(void)
+{
+	return atomic_load_explicit(&last, memory_order_relaxed) != NULL;
+}
+
+void thin_put(struct writer *writer)
+{
+	const struct change *change = atomic_load_explicit(&last, memory_order_acquire);
+
+	if (change)
+		writer_put_words(writer, change->head, change->extra);
+}

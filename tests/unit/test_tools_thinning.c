@@ -1,0 +1,164 @@
+/* test_tools_thinning.c - estimates of thinned functions, against a simulated program whose calls are known. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdint.h>
+
+#include "tools/replay/thinning.h"
+
+#define KEYS 16
+#define TINY 2 /* key: code id 1 */
+#define LONG 4
+
+/* A seeded generator: the test is the same in each run. */
+static uint64_t state;
+
+static double draw(void)
+{
+	state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return ((double)(state >> 11) + 0.5) / (double)(UINT64_C(1) << 53);
+}
+
+static void change(struct thinning *thinning, unsigned kind, unsigned why, double cpu_ns)
+{
+	const uint64_t extra[2] = {(uint64_t)cpu_ns, TINY / 2};
+
+	thinning_change(thinning, wire_extended(kind, 2, wire_thin_value(why, 0)), extra);
+}
+
+/* Calls of a function in a stretch: one after the other, at a rate that is not the same in each stretch. */
+static unsigned calls_in(double ns, double mean_ns)
+{
+	return (unsigned)(ns / mean_ns * (0.9 + 0.2 * draw()));
+}
+
+static void count(struct thinning *thinning, uint32_t key, unsigned calls)
+{
+	const struct thin_values values = {.calls = 1, .own = 10, .total = 20};
+
+	for (unsigned i = 0; i < calls; i++)
+		thinning_count(thinning, key, LONG, &values);
+}
+
+struct result {
+	struct thin_estimate tiny;
+	unsigned others;
+};
+
+static int take(void *owner, const struct thin_estimate *estimate)
+{
+	struct result *result = owner;
+
+	if (estimate->key == TINY)
+		result->tiny = *estimate;
+	else
+		result->others++;
+	return 0;
+}
+
+/*
+ * Stretches without the events of a function, each followed by a burst with them. Returns the calls that were not
+ * recorded. Events cost nothing here.
+ */
+static double simulate(struct thinning *thinning, unsigned bursts)
+{
+	double now = 1e6, missing = 0, gap;
+
+	for (unsigned i = 0; i < bursts; i++) {
+		gap = -1e6 * log(draw());
+		change(thinning, WIRE_THIN, 0, now);
+		count(thinning, LONG, calls_in(gap, 2000));
+		missing += calls_in(gap, 500);
+		now += gap;
+		change(thinning, WIRE_THIN_END, WIRE_BURST_RANDOM, now);
+		count(thinning, LONG, calls_in(2e5, 2000));
+		count(thinning, TINY, calls_in(2e5, 500));
+		now += 2e5;
+	}
+	change(thinning, WIRE_THIN_END, WIRE_BURST_OTHER, now);
+	return missing;
+}
+
+static struct result estimate(unsigned bursts, double *missing)
+{
+	struct thinning *thinning = thinning_new(KEYS);
+	struct result result = {0};
+
+	thinning_begin_thread(thinning);
+	*missing = simulate(thinning, bursts);
+	cr_assert_eq(thinning_estimate(thinning, take, &result), 0);
+	thinning_free(thinning);
+	return result;
+}
+
+Test(thinning, the_interval_has_the_number)
+{
+	unsigned inside = 0, trials = 400;
+	double missing, off = 0;
+
+	state = 7;
+	for (unsigned i = 0; i < trials; i++) {
+		struct result result = estimate(3 + i % 20, &missing);
+
+		cr_assert(result.tiny.known);
+		cr_assert_eq(result.others, 0);
+		inside += fabs(result.tiny.missing.calls - missing) <= result.tiny.width.calls;
+		off += (result.tiny.missing.calls - missing) / missing;
+		/* Each call takes the same time. */
+		cr_assert_float_eq(result.tiny.missing.own, 10 * result.tiny.missing.calls, 1e-3);
+		cr_assert_float_eq(result.tiny.missing.total, 20 * result.tiny.missing.calls, 1e-3);
+	}
+	cr_assert_geq(inside, trials * 94 / 100, "%u of %u", inside, trials);
+	cr_assert_lt(fabs(off / trials), 0.15, "off by %f", off / trials);
+}
+
+Test(thinning, one_burst_gives_no_interval)
+{
+	double missing;
+
+	state = 7;
+	cr_assert(!estimate(1, &missing).tiny.known);
+}
+
+Test(thinning, what_is_recorded_again_for_another_reason_is_no_sample)
+{
+	struct thinning *thinning = thinning_new(KEYS);
+	struct result result = {0};
+
+	change(thinning, WIRE_THIN, 0, 1e6);
+	cr_assert(thinning_was(thinning, TINY) && !thinning_was(thinning, LONG));
+	change(thinning, WIRE_THIN_END, WIRE_BURST_OTHER, 2e6);
+	cr_assert(!thinning_samples(thinning, TINY));
+	count(thinning, TINY, 100);
+	cr_assert_eq(thinning->sample_count, 0);
+	cr_assert_eq(thinning_estimate(thinning, take, &result), 0);
+	cr_assert(!result.tiny.known && result.tiny.missing.calls == 0);
+	thinning_free(thinning);
+}
+
+/* A C function is in the sample where a thinned function calls it, and only there. */
+Test(thinning, c_functions_count_with_their_callers)
+{
+	struct thinning *thinning = thinning_new(KEYS);
+	const struct thin_values values = {.calls = 1};
+
+	change(thinning, WIRE_THIN_END, WIRE_BURST_RANDOM, 1e6);
+	cr_assert(thinning_count(thinning, 7, TINY, &values));
+	cr_assert(!thinning_count(thinning, 7, LONG, &values));
+	cr_assert(!thinning_count(thinning, LONG, TINY, &values));
+	cr_assert_eq(thinning->samples[0].by, TINY);
+	thinning_free(thinning);
+}
+
+/* What a trace says is bounded by what it defines. */
+Test(thinning, ids_without_a_function_change_nothing)
+{
+	struct thinning *thinning = thinning_new(4);
+	const uint64_t extra[3] = {5, UINT64_C(0xffffffff7fffffff), 3};
+
+	thinning_change(thinning, wire_extended(WIRE_THIN, 3, 0), extra);
+	thinning_change(thinning, wire_extended(WIRE_THIN, 0, 0), extra);
+	cr_assert_eq(thinning->change_count, 1);
+	for (uint32_t key = 0; key < 4; key++)
+		cr_assert(!thinning_was(thinning, key));
+	thinning_free(thinning);
+}

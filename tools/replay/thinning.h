@@ -1,0 +1,104 @@
+/*
+ * thinning.h - what a trace says about thinned functions (EVPROF_BUDGET), and estimates of what it lacks of them.
+ *
+ * While a function is thinned, its calls and the calls of C functions that it makes are not recorded; bursts at random
+ * times have them (evprof/wire.h). A number of the missing stretches is that of the bursts, scaled by a clock:
+ *
+ *   ends    of calls of functions that are not thinned. Recording slows both sides alike, so this clock has no error of
+ *           its own, but it may be coarse
+ *   time    CPU time of the process, without the cost of the events. The error of that cost is in the interval
+ *
+ * The clock with the narrower interval counts: ends only where it agrees with time. Intervals are of 95 %, from the
+ * differences between bursts. With less than two bursts there is none.
+ */
+#ifndef EVPROF_TOOLS_REPLAY_THINNING_H
+#define EVPROF_TOOLS_REPLAY_THINNING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "evprof/wire.h"
+#include "util/u64_map.h"
+
+enum thin_state { THIN_RECORDED = 0, THIN_MISSING = 1, THIN_SAMPLED = 2 };
+
+/* A change of what is thinned, in all threads of the process, and what was recorded until the next one. */
+struct thin_change {
+	uint64_t cpu_ns;
+	uint32_t head; /* of the event */
+	uint64_t extra[WIRE_EXTRA_MAX];
+	uint64_t ends;	 /* of calls of functions that are not thinned */
+	uint64_t events; /* calls and ends */
+};
+
+struct thin_values {
+	double calls, own, total; /* times in ticks */
+};
+
+/* What the bursts have of a function: of its own, or of a C function's calls by a thinned one. */
+struct thin_sample {
+	uint32_t key;
+	uint32_t by; /* the thinned function: the key itself, or the caller */
+	uint64_t burst_ns;
+	struct thin_values values;
+};
+
+struct thinning {
+	uint8_t *state;	  /* by key: enum thin_state, in the thread that is read */
+	uint8_t *thinned; /* by key: it was, at some time */
+	uint32_t keys;
+	uint64_t at_ns; /* the thread's last change; 0: none */
+	struct thin_change *changes;
+	uint32_t change_count;
+	size_t changes_allocated;
+	struct u64_map change_numbers; /* by CPU time: 1 + index */
+	struct thin_sample *samples;   /* of one function in one burst there may be several */
+	size_t sample_count, samples_allocated;
+	bool out_of_memory;
+};
+
+struct thin_estimate {
+	uint32_t key;
+	struct thin_values missing; /* estimate of what was not recorded */
+	struct thin_values width;   /* half of the interval */
+	bool known;		    /* there were two bursts at least */
+};
+
+/* NULL: no memory. keys: replay_keys_of(). */
+struct thinning *thinning_new(uint32_t keys);
+void thinning_free(struct thinning *thinning);
+
+/* Nothing is known of the thread that is read next. */
+void thinning_begin_thread(struct thinning *thinning);
+
+/* Takes a WIRE_THIN or WIRE_THIN_END. */
+void thinning_change(struct thinning *thinning, uint32_t head, const uint64_t *extra);
+
+static inline bool thinning_was(const struct thinning *thinning, uint32_t key)
+{
+	return key < thinning->keys && thinning->thinned[key];
+}
+
+static inline bool thinning_samples(const struct thinning *thinning, uint32_t key)
+{
+	return key < thinning->keys && thinning->state[key] == THIN_SAMPLED;
+}
+
+/*
+ * A call has ended. caller: the key of its caller, or of any recorded function if it has none. True: it is in the
+ * sample of a thinned function.
+ */
+bool thinning_count(struct thinning *thinning, uint32_t key, uint32_t caller, const struct thin_values *values);
+
+/* Forgets what was counted; the changes stay. */
+void thinning_clear(struct thinning *thinning);
+
+/*
+ * Makes an estimate for each function and take()s it; one function may have several, which add up. Returns 0, -ENOMEM
+ * or what take() returned.
+ */
+int thinning_estimate(struct thinning *thinning, int (*take)(void *owner, const struct thin_estimate *estimate),
+		      void *owner);
+
+#endif
