@@ -8,6 +8,7 @@
 
 #include "util/grow.h"
 
+#define NEAR 0.1
 #define COST_ERROR 0.35 /* of the cost of an event, relative: the interval of the time's clock has it */
 
 struct thinning *thinning_new(uint32_t keys)
@@ -200,6 +201,12 @@ struct scaled {
 	double value, width;
 };
 
+/* Of the time of the bursts without the cost of events, relative. */
+static double cost_error(const struct bursts *bursts)
+{
+	return COST_ERROR * bursts->overhead / (1 - bursts->overhead);
+}
+
 /* Scales the numbers of the bursts to the missing stretches: a ratio estimate, with the interval of its residuals. */
 static struct scaled scale(const struct bursts *bursts, bool by_ends, double calls)
 {
@@ -228,16 +235,21 @@ static struct scaled scale(const struct bursts *bursts, bool by_ends, double cal
 		scaled.width = quantile(bursts->count) * sqrt(residuals * (missing * missing + n * squares)) / clock;
 	}
 	if (!by_ends)
-		scaled.width += scaled.value * COST_ERROR * bursts->overhead / (1 - bursts->overhead);
+		scaled.width += scaled.value * cost_error(bursts);
 	return scaled;
 }
 
-/* Not where the program did something else while the function was missing: then the clocks differ. */
+/*
+ * Not where the program did something else while the function was missing: then the clocks differ by more than the
+ * error of the cost explains.
+ */
 static bool ends_are_better(const struct bursts *bursts, double calls)
 {
 	struct scaled ends = scale(bursts, true, calls), time = scale(bursts, false, calls);
 
-	return bursts->count > 1 && ends.width < time.width && fabs(ends.value - time.value) < time.width;
+	double near = (cost_error(bursts) + NEAR) * time.value;
+
+	return bursts->count > 1 && ends.width < time.width && fabs(ends.value - time.value) < near;
 }
 
 static double value_of(const struct thin_values *values, int which)
