@@ -8,8 +8,9 @@
 
 #include "util/grow.h"
 
-#define NEAR 0.1
-#define COST_ERROR 0.35 /* of the cost of an event, relative: the interval of the time's clock has it */
+#define ENDS_FEWEST 4	/* of a stretch or a burst of which the slowdown is measured */
+#define COST_ERROR 0.35 /* of the cost of events, relative, where that cost stands for the slowdown */
+#define COST_MOST 0.9	/* of the time of the bursts */
 
 struct thinning *thinning_new(uint32_t keys)
 {
@@ -116,17 +117,14 @@ bool thinning_count(struct thinning *thinning, uint32_t key, uint32_t caller, co
 
 /* --- estimates --- */
 
-/* One burst, or all stretches in which the function is missing. */
-struct stretch {
-	double ends, ns;
-};
-
 struct bursts {
-	struct stretch *at;
+	double *ns;	 /* CPU time of each burst */
 	double *numbers; /* of each burst */
-	uint32_t count;
-	struct stretch missing, squares; /* the sum of the stretches, and of their squares */
-	double overhead;		 /* share of the time of the bursts that recording took */
+	double *slower;	 /* how much slower the program was in a burst than in the missing stretch before it */
+	uint32_t count, slower_count;
+	double missing_ns, missing_squares; /* the sum of the missing stretches, and of their squares */
+	double ends;			    /* in the bursts of slower */
+	double all_ns, cost_ns;		    /* of the bursts */
 };
 
 static int by_time(const void *left, const void *right)
@@ -156,100 +154,119 @@ static double event_ns(const struct thin_change *change)
 	return wire_thin_cost(change->head) / 10.0;
 }
 
+static double length_ns(const struct thinning *thinning, uint32_t i)
+{
+	const struct thin_change *change = &thinning->changes[i];
+
+	return i + 1 < thinning->change_count ? (double)(change[1].cpu_ns - change->cpu_ns) : 0;
+}
+
+static void add_burst(const struct thinning *thinning, uint32_t i, struct bursts *bursts)
+{
+	const struct thin_change *change = &thinning->changes[i], *before = i ? change - 1 : change;
+	double ns = length_ns(thinning, i), ends = (double)change->ends;
+
+	if (wire_head_kind(before->head) == WIRE_THIN && before->ends >= ENDS_FEWEST && change->ends >= ENDS_FEWEST) {
+		bursts->slower[bursts->slower_count++] =
+		    (double)before->ends / length_ns(thinning, i - 1) / (ends / ns);
+		bursts->ends += ends;
+	}
+	bursts->cost_ns += (double)change->events * event_ns(change);
+	bursts->all_ns += ns;
+	bursts->ns[bursts->count++] = ns;
+}
+
 /* The stretches of a thinned function. burst_numbers: 1 + index of the burst, by index of the change. */
 static void find_stretches(const struct thinning *thinning, uint32_t by, struct bursts *bursts, uint32_t *burst_numbers)
 {
-	double taken = 0, all = 0;
-
-	bursts->count = 0;
-	bursts->missing = bursts->squares = (struct stretch){0};
+	bursts->count = bursts->slower_count = 0;
+	bursts->missing_ns = bursts->missing_squares = bursts->ends = bursts->all_ns = bursts->cost_ns = 0;
 	for (uint32_t i = 0; i < thinning->change_count; i++) {
 		const struct thin_change *change = &thinning->changes[i];
-		double ns = i + 1 < thinning->change_count ? (double)(change[1].cpu_ns - change->cpu_ns) : 0, cost;
-		bool random = wire_thin_why(change->head) == WIRE_BURST_RANDOM;
+		double ns = length_ns(thinning, i);
 
 		burst_numbers[i] = 0;
 		if (ns <= 0 || !names(change, by))
 			continue;
-		cost = (double)change->events * event_ns(change);
-		cost = cost < 0.95 * ns ? cost : 0.95 * ns;
 		if (wire_head_kind(change->head) == WIRE_THIN) {
-			bursts->missing.ends += (double)change->ends;
-			bursts->missing.ns += ns - cost;
-			bursts->squares.ends += (double)change->ends * (double)change->ends;
-			bursts->squares.ns += (ns - cost) * (ns - cost);
-		} else if (random) {
-			bursts->at[bursts->count++] = (struct stretch){(double)change->ends, ns - cost};
+			bursts->missing_ns += ns;
+			bursts->missing_squares += ns * ns;
+		} else if (wire_thin_why(change->head) == WIRE_BURST_RANDOM) {
+			add_burst(thinning, i, bursts);
 			burst_numbers[i] = bursts->count;
-			taken += cost;
-			all += ns;
 		}
 	}
-	bursts->overhead = all > 0 ? taken / all : 0;
 }
 
-/* Student's t for an interval of 95 %, for so many bursts. */
-static double quantile(uint32_t bursts)
+/* Student's t for an interval of 95 %, for so many numbers. */
+static double quantile(uint32_t numbers)
 {
 	static const double small[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
-	uint32_t freedom = bursts - 1;
+	uint32_t freedom = numbers - 1;
 
 	return freedom <= 10 ? small[freedom - 1] : 1.96 + 2.6 / freedom;
 }
 
+static int by_size(const void *left, const void *right)
+{
+	const double *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+static double median(double *numbers, uint32_t count)
+{
+	qsort(numbers, count, sizeof(*numbers), by_size);
+	return (numbers[(count - 1) / 2] + numbers[count / 2]) / 2;
+}
+
+/* A number and half of its interval. */
 struct scaled {
 	double value, width;
 };
 
-/* Of the time of the bursts without the cost of events, relative. */
-static double cost_error(const struct bursts *bursts)
+/*
+ * How much slower the program is in a burst: by the ends of calls that are always recorded, in each burst and in the
+ * stretch before. The median, as a stretch may have more than one phase of the program. Sorts bursts->slower.
+ */
+static struct scaled slowdown(struct bursts *bursts)
 {
-	return COST_ERROR * bursts->overhead / (1 - bursts->overhead);
+	double cost = bursts->all_ns > 0 ? bursts->cost_ns / bursts->all_ns : 0, off;
+	struct scaled slower;
+
+	cost = cost < COST_MOST ? cost : COST_MOST;
+	if (bursts->slower_count < 2)
+		return (struct scaled){1 / (1 - cost), COST_ERROR * cost / (1 - cost) / (1 - cost)};
+	slower.value = median(bursts->slower, bursts->slower_count);
+	for (uint32_t i = 0; i < bursts->slower_count; i++)
+		bursts->slower[i] = fabs(bursts->slower[i] - slower.value);
+	off = 1.48 * median(bursts->slower, bursts->slower_count) / slower.value; /* of a normal distribution */
+	off = quantile(bursts->slower_count) * off / sqrt(bursts->slower_count) + 1.96 / sqrt(bursts->ends);
+	return (struct scaled){slower.value, slower.value * off};
 }
 
 /* Scales the numbers of the bursts to the missing stretches: a ratio estimate, with the interval of its residuals. */
-static struct scaled scale(const struct bursts *bursts, bool by_ends, double calls)
+static struct scaled scale(const struct bursts *bursts, struct scaled slower, double calls)
 {
-	double sum = 0, clock = 0, missing = by_ends ? bursts->missing.ends : bursts->missing.ns, residuals = 0,
-	       squares, n;
+	double sum = 0, all = bursts->all_ns, missing = bursts->missing_ns, residuals = 0, n = bursts->count, width;
 	struct scaled scaled = {0};
 
-	for (uint32_t i = 0; i < bursts->count; i++) {
+	for (uint32_t i = 0; i < bursts->count; i++)
 		sum += bursts->numbers[i];
-		clock += by_ends ? bursts->at[i].ends : bursts->at[i].ns;
-	}
-	if (clock <= 0)
-		return (struct scaled){0, HUGE_VAL};
 	for (uint32_t i = 0; i < bursts->count; i++) {
-		double off = bursts->numbers[i] - sum / clock * (by_ends ? bursts->at[i].ends : bursts->at[i].ns);
+		double off = bursts->numbers[i] - sum / all * bursts->ns[i];
 
 		residuals += off * off;
 	}
-	n = bursts->count;
-	scaled.value = sum / clock * missing;
+	scaled.value = sum / all * slower.value * missing;
+	if (bursts->count < 2)
+		return scaled;
 	/* Few bursts may agree by chance, and calls that come one by one never do. */
-	if (bursts->count > 1) {
-		residuals = residuals * n / (n - 1) + sum * sum / (calls + 1);
-		/* The rate in each of the missing stretches differs from the mean as those of the bursts do. */
-		squares = by_ends ? bursts->squares.ends : bursts->squares.ns;
-		scaled.width = quantile(bursts->count) * sqrt(residuals * (missing * missing + n * squares)) / clock;
-	}
-	if (!by_ends)
-		scaled.width += scaled.value * cost_error(bursts);
+	residuals = residuals * n / (n - 1) + sum * sum / (calls + 1);
+	/* The rate in each of the missing stretches differs from the mean as those of the bursts do. */
+	width = sqrt(residuals * (missing * missing + n * bursts->missing_squares)) / all * slower.value;
+	scaled.width = hypot(quantile(bursts->count) * width, scaled.value * slower.width / slower.value);
 	return scaled;
-}
-
-/*
- * Not where the program did something else while the function was missing: then the clocks differ by more than the
- * error of the cost explains.
- */
-static bool ends_are_better(const struct bursts *bursts, double calls)
-{
-	struct scaled ends = scale(bursts, true, calls), time = scale(bursts, false, calls);
-
-	double near = (cost_error(bursts) + NEAR) * time.value;
-
-	return bursts->count > 1 && ends.width < time.width && fabs(ends.value - time.value) < near;
 }
 
 static double value_of(const struct thin_values *values, int which)
@@ -273,20 +290,18 @@ static void sum_bursts(struct bursts *bursts, const struct thin_sample *samples,
 static void estimate_one(const struct thinning *thinning, struct bursts *bursts, const struct thin_sample *samples,
 			 size_t count, const uint32_t *burst_numbers, struct thin_estimate *estimate)
 {
-	struct scaled scaled[3];
-	bool by_ends = false;
+	struct scaled scaled[3], slower;
 	double calls = 0;
 
 	*estimate = (struct thin_estimate){.key = samples->key, .known = bursts->count > 1};
 	if (!bursts->count)
 		return;
+	slower = slowdown(bursts);
 	for (size_t i = 0; i < count; i++)
 		calls += samples[i].values.calls;
 	for (int which = 0; which < 3; which++) {
 		sum_bursts(bursts, samples, count, which, thinning, burst_numbers);
-		if (!which)
-			by_ends = ends_are_better(bursts, calls);
-		scaled[which] = scale(bursts, by_ends, calls);
+		scaled[which] = scale(bursts, slower, calls);
 	}
 	estimate->missing = (struct thin_values){scaled[0].value, scaled[1].value, scaled[2].value};
 	estimate->width = (struct thin_values){scaled[0].width, scaled[1].width, scaled[2].width};
@@ -355,13 +370,15 @@ int thinning_estimate(struct thinning *thinning, int (*take)(void *owner, const 
 {
 	struct thin_change *unsorted = thinning->changes, *sorted;
 	size_t changes = (size_t)thinning->change_count + 1;
-	struct bursts bursts = {.at = calloc(changes, sizeof(*bursts.at)),
-				.numbers = calloc(changes, sizeof(*bursts.numbers))};
+	struct bursts bursts = {.ns = calloc(changes, sizeof(*bursts.ns)),
+				.numbers = calloc(changes, sizeof(*bursts.numbers)),
+				.slower = calloc(changes, sizeof(*bursts.slower))};
 	uint32_t *burst_numbers = calloc(changes, sizeof(*burst_numbers));
 	bool *sampled = calloc(thinning->keys, sizeof(*sampled));
-	int error = thinning->out_of_memory || !bursts.at || !bursts.numbers || !burst_numbers || !sampled
-			? -ENOMEM
-			: sorted_changes(thinning, &sorted);
+	int error =
+	    thinning->out_of_memory || !bursts.ns || !bursts.numbers || !bursts.slower || !burst_numbers || !sampled
+		? -ENOMEM
+		: sorted_changes(thinning, &sorted);
 
 	if (!error) {
 		thinning->changes = sorted;
@@ -372,7 +389,8 @@ int thinning_estimate(struct thinning *thinning, int (*take)(void *owner, const 
 		thinning->changes = unsorted;
 		free(sorted);
 	}
-	free(bursts.at);
+	free(bursts.ns);
+	free(bursts.slower);
 	free(bursts.numbers);
 	free(burst_numbers);
 	free(sampled);

@@ -2,14 +2,11 @@
  * thinning.h - what a trace says about thinned functions (EVPROF_BUDGET), and estimates of what it lacks of them.
  *
  * While a function is thinned, its calls and the calls of C functions that it makes are not recorded; bursts at random
- * times have them (evprof/wire.h). A number of the missing stretches is that of the bursts, scaled by a clock:
- *
- *   ends    of calls of functions that are not thinned. Recording slows both sides alike, so this clock has no error of
- *           its own, but it may be coarse
- *   time    CPU time of the process, without the cost of the events. The error of that cost is in the interval
- *
- * The clock with the narrower interval counts: ends only where it agrees with time. Intervals are of 95 %, from the
- * differences between bursts. With less than two bursts there is none.
+ * times have them (evprof/wire.h). A number of the missing stretches is that of the bursts, scaled by the CPU time.
+ * Recording makes the program slower in the bursts. How much shows in the calls that are always recorded: so many end
+ * in a burst, and so many in the stretch before. Where there are too few, the cost of events that the library has
+ * measured counts, with a wide error. Intervals are of 95 %, from the differences between bursts. With less than two
+ * bursts there is none.
  */
 #ifndef EVPROF_TOOLS_REPLAY_THINNING_H
 #define EVPROF_TOOLS_REPLAY_THINNING_H
