@@ -14,7 +14,7 @@ static struct outcome *record_secrets(const struct python *python)
 	if (built_with_asan())
 		cr_skip_test("Python cannot load a library with the address sanitizer in it");
 	python_needs(python, "ctypes");
-	return run(.python = python, .args = {"@secrets.py", SECRET},
+	return run(.python = python, .args = {"@secret_texts.py", SECRET},
 		   .env = {text("PYTHONPATH=%s", program_path("../../../tools/python")), "EVPROF_PROGRAM_ONLY=1"});
 }
 
