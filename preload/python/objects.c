@@ -22,24 +22,42 @@ static bool may_be_read(uintptr_t address)
 
 #define PEEK_PAGE_BYTES 4096 /* readability changes only at multiples of the smallest page */
 
-static bool peek_by_hand(const void *address, void *out, size_t size)
+static bool all_may_be_read(const void *address, size_t size)
 {
 	uintptr_t first = (uintptr_t)address, last = first + size - 1;
 
 	for (uintptr_t at = first; at <= last; at = (at | (PEEK_PAGE_BYTES - 1)) + 1)
 		if (!may_be_read(at))
 			return false;
+	return true;
+}
+
+static bool peek_by_hand(const void *address, void *out, size_t size)
+{
+	if (!all_may_be_read(address, size))
+		return false;
 	memcpy(out, address, size);
 	return true;
 }
 
+#define PEEK_TRIES 3
+
+/*
+ * process_vm_readv() was seen to fail with EFAULT on a busy machine for memory that is there. The other check brings
+ * the page in. A copy by hand instead would not survive another thread that unmaps it in between.
+ */
 bool python_peek(const void *address, void *out, size_t size)
 {
 	struct iovec to = {.iov_base = out, .iov_len = size}, from = {.iov_base = (void *)address, .iov_len = size};
-	ssize_t copied = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+	ssize_t copied = -1;
 
-	if (copied < 0 && (errno == EPERM || errno == ENOSYS))
-		return peek_by_hand(address, out, size);
+	for (int i = 0; i < PEEK_TRIES && copied != (ssize_t)size; i++) {
+		copied = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+		if (copied < 0 && (errno == EPERM || errno == ENOSYS))
+			return peek_by_hand(address, out, size);
+		if (copied != (ssize_t)size && !all_may_be_read(address, size))
+			return false;
+	}
 	return copied == (ssize_t)size;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "evprof/proc.h"
+#include "evprof/wire.h"
 #include "stack/objects.h"
 #include "util/clock.h"
 #include "util/grow.h"
@@ -158,8 +159,10 @@ static int read_stack(const struct layout *layout, struct process *process, stru
 		int count, same = read_once(layout, process, codes, thread, &count, &whole, &exact);
 		uint64_t outermost;
 
-		if (same <= 0)
+		if (same <= 0 || codes->at[seen[count - 1].code].is.flags & WIRE_GENERATOR_CO_FLAGS) {
+			exact = false;
 			continue;
+		}
 		outermost = seen[count - 1].at.frame;
 		votes += outermost == base ? 1 : -1;
 		if (votes < 0) {
