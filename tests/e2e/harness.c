@@ -7,10 +7,13 @@
  */
 #include "harness.h"
 
+#include <fcntl.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "process.h"
@@ -378,4 +381,29 @@ void file_write(const char *path, const void *data, size_t bytes)
 	FILE *file = fopen(path, "we");
 
 	cr_assert(file && fwrite(data, 1, bytes, file) == bytes && fclose(file) == 0, "cannot write %s", path);
+}
+
+int fifo_make(const char *path)
+{
+	int fd;
+
+	cr_assert(mkfifo(path, 0600) == 0);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	cr_assert(fd >= 0);
+	return fd;
+}
+
+void fifo_await(int fd)
+{
+	char byte;
+
+	cr_assert(read(fd, &byte, 1) == 1);
+}
+
+void network_apart(void)
+{
+	if (geteuid() != 0)
+		cr_skip_test("collectors of other tests are found, too");
+	cr_assert(unshare(CLONE_NEWNET) == 0, "no network namespace");
+	cr_assert(system("ip link set lo up") == 0, "no loopback");
 }

@@ -212,6 +212,11 @@ char *file_read(const char *path, size_t *bytes); /* NULL where it is not there 
 void file_write(const char *path, const void *data, size_t bytes);
 char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool test_all(void);
+/* Makes a FIFO of this user and opens it for both directions, so that neither end waits for the other one. */
+int fifo_make(const char *path);
+void fifo_await(int fd); /* waits for a byte */
+/* Puts this test into a network namespace of its own, where no other collectors are. Skips without the right to it. */
+void network_apart(void);
 char *python_home(const struct python *python); /* its sys.prefix */
 
 #endif

@@ -127,55 +127,46 @@ static bool can_thin(const struct python *python)
 	return python->minor >= 12 && !python_is_free_threaded(python);
 }
 
-SCENARIO(budget, leaves_out_what_is_called_most, 12)
+/* Runs the program, whose numbers are right. thinned: whether tiny() must be. NULL: this Python has no budget. */
+static struct outcome *run_checked(const struct python *python, const char *kind, bool thinned)
 {
-	struct outcome *outcome = can_thin(python) ? run_kind(python, "many") : NULL;
+	struct outcome *outcome = can_thin(python) ? run_kind(python, kind) : NULL;
 	json_t *report;
 
 	if (!outcome)
-		return;
+		return NULL;
 	report = expect_numbers(outcome);
-	expect_thinned(outcome, report, "tiny");
+	if (thinned)
+		expect_thinned(outcome, report, "tiny");
+	json_decref(report);
+	return outcome;
+}
+
+SCENARIO(budget, leaves_out_what_is_called_most, 12)
+{
+	struct outcome *outcome = run_checked(python, "many", true);
+
+	if (!outcome)
+		return;
 	expect(outcome, strstr(outcome->err, "are estimates, to stay within 5%"), "the closing line says so");
 	expect_refused(outcome);
 	expect_outputs(outcome);
-	json_decref(report);
 }
 
 /* How soon the second phase is thinned depends on how busy the machine is; its numbers are right in either case. */
 SCENARIO(budget, follows_the_program, 12)
 {
-	struct outcome *outcome = can_thin(python) ? run_kind(python, "phases") : NULL;
-	json_t *report;
-
-	if (!outcome)
-		return;
-	report = expect_numbers(outcome);
-	json_decref(report);
+	run_checked(python, "phases", false);
 }
 
 SCENARIO(budget, counts_in_all_threads, 12)
 {
-	struct outcome *outcome = can_thin(python) ? run_kind(python, "threads") : NULL;
-	json_t *report;
-
-	if (!outcome)
-		return;
-	report = expect_numbers(outcome);
-	expect_thinned(outcome, report, "tiny");
-	json_decref(report);
+	run_checked(python, "threads", true);
 }
 
 SCENARIO(budget, begins_anew_after_a_fork, 12)
 {
-	struct outcome *outcome = can_thin(python) ? run_kind(python, "fork") : NULL;
-	json_t *report;
-
-	if (!outcome)
-		return;
-	report = expect_numbers(outcome);
-	expect_thinned(outcome, report, "tiny");
-	json_decref(report);
+	run_checked(python, "fork", true);
 }
 
 /* One line says what is missing; everything is recorded. */

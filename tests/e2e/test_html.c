@@ -823,6 +823,19 @@ static const char *const lines_differ =
     "    await new Promise((resolve) => setTimeout(resolve, 10)); return what(); };"
     "1";
 
+/* Clicks into the middle of the curve: whether the moment is that of the middle of the view. */
+static const char click_picks[] =
+    "(() => { const track = evprof.tracks.find((one) => one.kind === 'heap'), box = "
+    "document.getElementById('calls').getBoundingClientRect();"
+    "  const at = {clientX: box.left + box.width / 2, clientY: box.top + track.y + 20, button: 0, bubbles: "
+    "true, "
+    "pointerId: 1, isPrimary: true};"
+    "  document.getElementById('calls').setPointerCapture = () => {};"
+    "  for (const type of ['pointerdown', 'pointerup']) document.getElementById('calls').dispatchEvent(new "
+    "PointerEvent(type, at));"
+    "  const middle = (evprof.view.from + evprof.view.to) / 2;"
+    "  return Math.abs(evprof.sites.time - middle) < (evprof.view.to - evprof.view.from) / 50; })()";
+
 /* The lines whose blocks are alive where the curve is clicked, the growth of a stretch, and without imports. */
 SCENARIO(html, lines_alive_at_a_moment, SCENARIO_ONCE)
 {
@@ -862,18 +875,7 @@ SCENARIO(html, lines_alive_at_a_moment, SCENARIO_ONCE)
 	expect_true(&page, "without imports there are none of theirs",
 		    "(setHidden(true), await until(() => evprof.sites.rows.length && "
 		    "evprof.sites.rows.every((row) => row.kind === 0)))");
-	expect_true(
-	    &page, "a click on the curve picks the moment",
-	    "(() => { const track = evprof.tracks.find((one) => one.kind === 'heap'), box = "
-	    "document.getElementById('calls').getBoundingClientRect();"
-	    "  const at = {clientX: box.left + box.width / 2, clientY: box.top + track.y + 20, button: 0, bubbles: "
-	    "true, "
-	    "pointerId: 1, isPrimary: true};"
-	    "  document.getElementById('calls').setPointerCapture = () => {};"
-	    "  for (const type of ['pointerdown', 'pointerup']) document.getElementById('calls').dispatchEvent(new "
-	    "PointerEvent(type, at));"
-	    "  const middle = (evprof.view.from + evprof.view.to) / 2;"
-	    "  return Math.abs(evprof.sites.time - middle) < (evprof.view.to - evprof.view.from) / 50; })()");
+	expect_true(&page, "a click on the curve picks the moment", click_picks);
 	expect_same_text(
 	    &page, "a stretch has what grew in it",
 	    "(setHidden(true), evprof.setView(0, evprof.heaps[0].peakTime), "

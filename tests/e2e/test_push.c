@@ -20,15 +20,6 @@
 #define EXCLUDE "EVPROF_EXCLUDE=<frozen *>,*/json/*,*/threading.py" /* less to decode */
 #define PATIENT "OTEL_EXPORTER_OTLP_TIMEOUT=40000"
 
-/* Collectors and servers of other tests are in another network namespace. */
-static void apart(void)
-{
-	if (geteuid() != 0)
-		cr_skip_test("collectors of other tests are found, too");
-	cr_assert(unshare(CLONE_NEWNET) == 0, "no network namespace");
-	cr_assert(system("ip link set lo up") == 0, "no loopback");
-}
-
 static const char *make_folder(void)
 {
 	return run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory;
@@ -163,7 +154,7 @@ SCENARIO_SOME(push, whole_trace, SUPPORTED)
 	struct background *server;
 	struct pushed counts;
 
-	apart();
+	network_apart();
 	folder = make_folder();
 	outcome = record(python, "EVPROF_EVENTS=call,c_call,mem,cpu");
 	server = start_server(folder, NULL);
@@ -176,52 +167,60 @@ SCENARIO_SOME(push, whole_trace, SUPPORTED)
 	stop_server(server, folder);
 }
 
-/* Each is sent again as often as it takes, and counts once. */
-SCENARIO(push, answers_that_ask_for_patience, SCENARIO_ONCE)
-{
-	static const char *const answers[] = {"503+0", "429+0", "reset", "lost", "502", "slow+1", "504+1", "200", NULL};
+struct answered {
 	const char *folder;
 	struct outcome *outcome, *pushed;
 	struct background *server;
 	struct pushed counts;
+};
+
+/* Records, and pushes to a server that gives the answers. */
+static struct answered push_to(const char *const *answers, const char *variable)
+{
+	struct answered all;
+
+	network_apart();
+	all.folder = make_folder();
+	all.outcome = record(python_any(), "EVPROF_EVENTS=call,c_call");
+	all.server = start_server(all.folder, answers);
+	all.pushed = push(all.folder, all.outcome->trace, NULL, NULL, variable);
+	all.counts = counts_of(all.pushed->out);
+	return all;
+}
+
+/* Each is sent again as often as it takes, and counts once. */
+SCENARIO(push, answers_that_ask_for_patience, SCENARIO_ONCE)
+{
+	static const char *const answers[] = {"503+0", "429+0", "reset", "lost", "502", "slow+1", "504+1", "200", NULL};
+	struct answered all = push_to(answers, "OTEL_EXPORTER_OTLP_HEADERS=X-Key=a%20b");
+	const struct pushed *counts = &all.counts;
 
 	(void)python;
-	apart();
-	folder = make_folder();
-	outcome = record(python_any(), "EVPROF_EVENTS=call,c_call");
-	server = start_server(folder, answers);
-	pushed = push(folder, outcome->trace, NULL, NULL, "OTEL_EXPORTER_OTLP_HEADERS=X-Key=a%20b");
-	counts = counts_of(pushed->out);
-	expect(pushed, pushed->status == 0 && counts.again >= 5 && !counts.dropped && !counts.rejected,
+	expect(all.pushed, all.pushed->status == 0 && counts->again >= 5 && !counts->dropped && !counts->rejected,
 	       "all is sent; libcurl itself may try again after a connection was closed");
-	expect(pushed, strstr(pushed->err, "the server answers 503; profiles wait"), "a line says what happens");
-	expect(pushed, strstr(pushed->err, "takes profiles again"), "and that it is over");
-	cr_expect_eq(received_count(folder, "requests"), (long)counts.sent + 1, "one was taken without an answer");
-	cr_expect_eq(received_count(folder, "key a b"), (long)counts.sent + 1, "each has the header");
-	judge(folder, text("%s/counted", outcome->directory), outcome->trace, outcome->pid, "doubled", false);
-	stop_server(server, folder);
+	expect(all.pushed, strstr(all.pushed->err, "the server answers 503; profiles wait"),
+	       "a line says what happens");
+	expect(all.pushed, strstr(all.pushed->err, "takes profiles again"), "and that it is over");
+	cr_expect_eq(received_count(all.folder, "requests"), (long)counts->sent + 1, "one was taken without an answer");
+	cr_expect_eq(received_count(all.folder, "key a b"), (long)counts->sent + 1, "each has the header");
+	judge(all.folder, text("%s/counted", all.outcome->directory), all.outcome->trace, all.outcome->pid, "doubled",
+	      false);
+	stop_server(all.server, all.folder);
 }
 
 /* What is not to be sent again is counted. A timeout is no answer. */
 SCENARIO(push, answers_that_reject, SCENARIO_ONCE)
 {
 	static const char *const answers[] = {"400", "slow+4", "partial+2", "404", "200", NULL};
-	const char *folder;
-	struct outcome *outcome, *pushed;
-	struct background *server;
-	struct pushed counts;
+	struct answered all = push_to(answers, "OTEL_EXPORTER_OTLP_TIMEOUT=2500");
+	const struct pushed *counts = &all.counts;
 
 	(void)python;
-	apart();
-	folder = make_folder();
-	outcome = record(python_any(), "EVPROF_EVENTS=call,c_call");
-	server = start_server(folder, answers);
-	pushed = push(folder, outcome->trace, NULL, NULL, "OTEL_EXPORTER_OTLP_TIMEOUT=2500");
-	counts = counts_of(pushed->out);
-	expect(pushed, pushed->status == 1 && counts.rejected == 2 && counts.profiles == 2 && counts.again >= 1,
+	expect(all.pushed,
+	       all.pushed->status == 1 && counts->rejected == 2 && counts->profiles == 2 && counts->again >= 1,
 	       "the losses are counted");
-	expect(pushed, strstr(pushed->err, "the server answers 400, and rejects profiles"), "and reported");
-	stop_server(server, folder);
+	expect(all.pushed, strstr(all.pushed->err, "the server answers 400, and rejects profiles"), "and reported");
+	stop_server(all.server, all.folder);
 }
 
 /* By TLS: nothing is sent to a server whose certificate is not known, nor without a certificate where it is wanted. */
@@ -233,7 +232,7 @@ SCENARIO(push, certificates, SCENARIO_ONCE)
 	struct background *server, *refused;
 
 	(void)python;
-	apart();
+	network_apart();
 	folder = make_folder();
 	cert = text("%s/cert.pem", folder);
 	key = text("%s/key.pem", folder);
@@ -285,7 +284,7 @@ SCENARIO(push, spool_outlives_it, SCENARIO_ONCE)
 	size_t waiting = 0;
 
 	(void)python;
-	apart();
+	network_apart();
 	folder = make_folder();
 	spool = text("%s/spool", folder);
 	outcome = record(python_any(), "EVPROF_EVENTS=call,c_call");
@@ -321,7 +320,7 @@ SCENARIO(push, spool_is_bounded, SCENARIO_ONCE)
 	struct pushed all, counts;
 
 	(void)python;
-	apart();
+	network_apart();
 	folder = make_folder();
 	outcome = record(python_any(), "EVPROF_EVENTS=call,c_call");
 	server = start_server(folder, NULL);
@@ -342,23 +341,6 @@ SCENARIO(push, spool_is_bounded, SCENARIO_ONCE)
 }
 
 /* --- what is recorded now --- */
-
-static int make_pipe(const char *path)
-{
-	int fd;
-
-	cr_assert(mkfifo(path, 0600) == 0);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	cr_assert(fd >= 0);
-	return fd;
-}
-
-static void await_byte(int fd)
-{
-	char byte;
-
-	cr_assert(read(fd, &byte, 1) == 1);
-}
 
 struct live {
 	const char *folder, *traces, *socket;
@@ -402,15 +384,15 @@ static void begin_program(struct live *live, const struct python *python)
 	char *ready = text("%s/ready_pipe", live->folder), *gate = text("%s/gate", live->folder);
 
 	live->counted = text("%s/counted", live->folder);
-	live->ready = make_pipe(ready);
-	live->gate = make_pipe(gate);
+	live->ready = fifo_make(ready);
+	live->gate = fifo_make(gate);
 	live->program = background_start(
 	    &(struct job){.python = python,
 			  .args = {"@pushed.py", live->counted, ready, gate},
 			  .env = {live->variable, "EVPROF_PROGRAM_ONLY=1", "EVPROF_EVENTS=call,c_call,mem", EXCLUDE,
 				  "OTEL_SERVICE_NAME=shop"}});
 	live->pid = live->program->pid;
-	await_byte(live->ready);
+	fifo_await(live->ready);
 }
 
 static void go_on(const struct live *live)
@@ -446,7 +428,7 @@ SCENARIO_SOME(push, running_processes, SUPPORTED)
 	struct live live;
 	struct outcome *brief;
 
-	apart();
+	network_apart();
 	live = begin_live();
 	live.server = start_server(live.folder, NULL);
 	begin_push(&live, endpoint_of(live.folder));
@@ -455,7 +437,7 @@ SCENARIO_SOME(push, running_processes, SUPPORTED)
 	kill(live.server->pid, SIGKILL);
 	background_wait(live.server);
 	go_on(&live);
-	await_byte(live.ready);
+	fifo_await(live.ready);
 	brief = run(.python = python, .args = {"@pushed.py", "counted"}, .lingers = true,
 		    .env = {live.variable, "EVPROF_PROGRAM_ONLY=1", EXCLUDE,
 			    "OTEL_RESOURCE_ATTRIBUTES=service.name=brief"});
@@ -477,7 +459,7 @@ SCENARIO_SOME(push, by_the_daemon, SUPPORTED)
 	pid_t child;
 	char *log;
 
-	apart();
+	network_apart();
 	live.folder = make_folder();
 	live.traces = text("%s/traces", live.folder);
 	live.socket = text("%s/sock", live.folder);
@@ -492,7 +474,7 @@ SCENARIO_SOME(push, by_the_daemon, SUPPORTED)
 	await_file(live.socket, live.daemon);
 	begin_program(&live, python);
 	go_on(&live);
-	await_byte(live.ready);
+	fifo_await(live.ready);
 	child = (pid_t)strtol(file_read(text("/proc/%d/task/%d/children", live.daemon->pid, live.daemon->pid), NULL),
 			      NULL, 10);
 	cr_assert(child > 0, "it has started evprof push: %s", file_read(live.daemon->log, NULL));
@@ -561,7 +543,7 @@ SCENARIO(push, collector_of_opentelemetry, SCENARIO_ONCE)
 	built->out[strcspn(built->out, "\n")] = 0;
 	if (built->status != 0)
 		cr_skip_test("%s", built->out);
-	apart();
+	network_apart();
 	live = begin_live();
 	file_write(text("%s/otel.yaml", live.folder), configuration, strlen(configuration));
 	collector = start_collector(built->out, live.folder);
@@ -573,7 +555,7 @@ SCENARIO(push, collector_of_opentelemetry, SCENARIO_ONCE)
 	kill(collector->pid, SIGKILL);
 	background_wait(collector);
 	go_on(&live);
-	await_byte(live.ready);
+	fifo_await(live.ready);
 	go_on(&live);
 	cr_expect_eq(background_wait(live.program), 0, "%s", file_read(live.program->log, NULL));
 	collector = start_collector(built->out, live.folder);

@@ -17,25 +17,6 @@
 #include "harness.h"
 #include "process.h"
 
-/* Collectors of other tests are in another network namespace. */
-static void apart(void)
-{
-	if (geteuid() != 0)
-		cr_skip_test("collectors of other tests are found, too");
-	cr_assert(unshare(CLONE_NEWNET) == 0, "no network namespace");
-	cr_assert(system("ip link set lo up") == 0, "no loopback");
-}
-
-static int make_pipe(const char *path)
-{
-	int fd;
-
-	cr_assert(mkfifo(path, 0600) == 0);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	cr_assert(fd >= 0);
-	return fd;
-}
-
 /* serve_busy.py, and a server for it. */
 struct scene {
 	const char *directory;
@@ -44,13 +25,6 @@ struct scene {
 	struct background *program, *server;
 	char url[256];
 };
-
-static void await_ready(const struct scene *scene)
-{
-	char byte;
-
-	cr_assert(read(scene->ready_fd, &byte, 1) == 1);
-}
 
 static void open_gate(const struct scene *scene)
 {
@@ -81,12 +55,12 @@ static struct scene begin(const struct python *python)
 	char *ready = text("%s/ready", scene.directory), *gate = text("%s/gate", scene.directory);
 
 	scene.counted_path = text("%s/counted", scene.directory);
-	scene.ready_fd = make_pipe(ready);
-	scene.gate_fd = make_pipe(gate);
+	scene.ready_fd = fifo_make(ready);
+	scene.gate_fd = fifo_make(gate);
 	scene.program = background_start(&(struct job){.python = python,
 						       .args = {"@serve_busy.py", ready, gate, scene.counted_path},
 						       .directory = scene.directory});
-	await_ready(&scene);
+	fifo_await(scene.ready_fd);
 	start_server(&scene);
 	return scene;
 }
@@ -198,7 +172,7 @@ SCENARIO(serve, shows_what_happened, SUPPORTED)
 	struct browser *browser;
 	struct scene scene;
 
-	apart();
+	network_apart();
 	scene = begin(python);
 	browser = browser_open(scene.directory);
 	browser_go(browser, scene.url);
@@ -206,7 +180,7 @@ SCENARIO(serve, shows_what_happened, SUPPORTED)
 	open_gate(&scene);
 	check_while_it_runs(browser);
 	open_gate(&scene);
-	await_ready(&scene);
+	fifo_await(scene.ready_fd);
 	check_after(browser, &scene);
 	browser_expect_quiet(browser);
 	browser_close(browser);
@@ -235,12 +209,12 @@ SCENARIO(serve, snapshot, SCENARIO_ONCE)
 	char *trace, *address;
 
 	(void)python;
-	apart();
+	network_apart();
 	scene = begin(python_any());
 	open_gate(&scene);
 	sleep(1);
 	open_gate(&scene);
-	await_ready(&scene);
+	fifo_await(scene.ready_fd);
 	trace = text("%s/saved.evp", scene.directory);
 	taken = run(.how = JOB_BARE, .timeout_s = 120, .lingers = true,
 		    .args = {"python3", "@drive_snapshot.py", scene.url, text("%d", (int)scene.program->pid), trace});
@@ -266,7 +240,7 @@ SCENARIO(serve, answers, SCENARIO_ONCE)
 	struct scene scene;
 
 	(void)python;
-	apart();
+	network_apart();
 	scene = begin(python_any());
 	open_gate(&scene);
 	sleep(1);
@@ -274,7 +248,7 @@ SCENARIO(serve, answers, SCENARIO_ONCE)
 		     .args = {"python3", "@drive_serve.py", scene.url, text("%d", (int)scene.program->pid)});
 	expect(driven, driven->status == 0 && strcmp(driven->out, "right\n") == 0, "%s%s", driven->out, driven->err);
 	open_gate(&scene);
-	await_ready(&scene);
+	fifo_await(scene.ready_fd);
 	end(&scene);
 }
 
@@ -298,7 +272,7 @@ SCENARIO(serve, ends_while_a_collector_hangs, SCENARIO_ONCE)
 	pid_t pid;
 
 	(void)python;
-	apart();
+	network_apart();
 	scene = begin(python_any());
 	pid = collector_pid();
 	kill(pid, SIGSTOP);
@@ -331,7 +305,7 @@ SCENARIO(serve, refuses, SCENARIO_ONCE)
 	struct outcome *outcome;
 
 	(void)python;
-	apart();
+	network_apart();
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		outcome = run(.how = JOB_BARE, .args = {"%B/evprof", "serve", wrong[i][0], wrong[i][1]});
 		expect(outcome, outcome->status == 2 && strstr(outcome->err, wrong[i][2]), "%s %s", wrong[i][0],
@@ -347,7 +321,7 @@ SCENARIO(serve, names_a_missing_library, SCENARIO_ONCE)
 	struct outcome *found, *outcome;
 
 	(void)python;
-	apart();
+	network_apart();
 	found = run(.how = JOB_BARE,
 		    .args = {"sh", "-c", "ldconfig -p | sed -n 's/.*libmicrohttpd.so.12.* => //p' | head -1"});
 	found->out[strcspn(found->out, "\n")] = '\0';

@@ -30,21 +30,12 @@ static void apart(void)
 		cr_assert(unshare(CLONE_NEWNET) == 0, "no network namespace");
 }
 
-static int make_pipe(const char *path)
+static int make_open_pipe(const char *path)
 {
-	int fd;
+	int fd = fifo_make(path);
 
-	cr_assert(mkfifo(path, 0666) == 0 && chmod(path, 0666) == 0);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	cr_assert(fd >= 0);
+	cr_assert(chmod(path, 0666) == 0);
 	return fd;
-}
-
-static void await_gate(const struct gated *gated)
-{
-	char byte;
-
-	cr_assert(read(gated->ready, &byte, 1) == 1);
 }
 
 /* The program waits at its first gate. socket: EVPROF_SOCKET=..., or NULL. */
@@ -52,7 +43,7 @@ static struct gated begin_gated(const struct python *python, const char *name, c
 {
 	const char *directory = run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory;
 	char *ready = text("%s/ready", directory), *gate = text("%s/gate", directory);
-	struct gated gated = {.ready = make_pipe(ready), .gate = make_pipe(gate)};
+	struct gated gated = {.ready = make_open_pipe(ready), .gate = make_open_pipe(gate)};
 	char *source = file_read(program_path("gated.py"), NULL), *program = text("%s/%s.py", directory, name);
 
 	file_write(program, source, strlen(source));
@@ -62,7 +53,7 @@ static struct gated begin_gated(const struct python *python, const char *name, c
 	    .directory = directory,
 	    .env = {variable ? variable : "EVPROF_SOCKET", "EVPROF_EVENTS=call"},
 	});
-	await_gate(&gated);
+	fifo_await(gated.ready);
 	return gated;
 }
 
@@ -147,7 +138,7 @@ SCENARIO(status, counts_what_happened, SUPPORTED)
 	pid = text("%d", (int)gated.program->pid);
 	before = events_at_rest(pid);
 	open_gate(&gated);
-	await_gate(&gated);
+	fifo_await(gated.ready);
 	cr_expect_eq(events_at_rest(pid), before + 2 * CALLS, "a thousand calls and their returns");
 	end_gated(&gated);
 }

@@ -13,31 +13,6 @@
 #include "harness.h"
 #include "process.h"
 
-/* Collectors of other tests are in another network namespace. */
-static void apart(void)
-{
-	if (geteuid() != 0)
-		cr_skip_test("collectors of other tests are found, too");
-	cr_assert(unshare(CLONE_NEWNET) == 0, "no network namespace");
-}
-
-static int make_pipe(const char *path)
-{
-	int fd;
-
-	cr_assert(mkfifo(path, 0600) == 0);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	cr_assert(fd >= 0);
-	return fd;
-}
-
-static void await_byte(int fd)
-{
-	char byte;
-
-	cr_assert(read(fd, &byte, 1) == 1);
-}
-
 static size_t lines_of(const char *path)
 {
 	size_t count = 0;
@@ -68,18 +43,18 @@ SCENARIO(top, shows_what_happened, SUPPORTED)
 	struct outcome *judged;
 	int ready_fd, gate_fd;
 
-	apart();
+	network_apart();
 	directory = run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory;
 	ready = text("%s/ready", directory), gate = text("%s/gate", directory), counted = text("%s/counted", directory);
-	ready_fd = make_pipe(ready), gate_fd = make_pipe(gate);
+	ready_fd = fifo_make(ready), gate_fd = fifo_make(gate);
 	program = background_start(
 	    &(struct job){.python = python, .args = {"@top_shapes.py", ready, gate, counted}, .directory = directory});
-	await_byte(ready_fd);
+	fifo_await(ready_fd);
 	top = background_start(&(struct job){
 	    .how = JOB_BARE, .args = {"%B/evprof", "top", "--json", "--rows", "0", "--interval", "0.25"}});
 	await_refreshes(top, 1);
 	cr_assert(write(gate_fd, ".", 1) == 1);
-	await_byte(ready_fd);
+	fifo_await(ready_fd);
 	await_refreshes(top, 2);
 	judged =
 	    run(.how = JOB_BARE, .args = {"python3", "@judge_top.py", top->log, counted, text("%d", (int)program->pid)},
@@ -98,12 +73,12 @@ SCENARIO(top, shows_other_recordings, SCENARIO_ONCE)
 	} recordings[] = {
 	    {"EVPROF_EVENTS=sample", "outer  "}, {"EVPROF_EVENTS=memory", "allocs/s"}, {"EVPROF_KEEP=1s", "  leaf"}};
 
-	apart();
+	network_apart();
 	python = python_any();
 	for (size_t i = 0; i < sizeof(recordings) / sizeof(*recordings); i++) {
 		const char *directory = run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory;
 		char *gate = text("%s/input", directory);
-		int fd = make_pipe(gate);
+		int fd = fifo_make(gate);
 		struct background *program = background_start(
 		    &(struct job){.python = python,
 				  .args = {"-c",
@@ -141,10 +116,10 @@ SCENARIO(top, lets_go_of_what_leaves_a_trace, SCENARIO_ONCE)
 	int fd;
 
 	(void)python;
-	apart();
+	network_apart();
 	directory = run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory;
 	input = text("%s/input", directory), trace = text("%s/kept.evp", directory);
-	fd = make_pipe(input);
+	fd = fifo_make(input);
 	program = background_start(
 	    &(struct job){.python = python_any(),
 			  .args = {"@top_busy.py", input},
@@ -172,12 +147,12 @@ SCENARIO(top, keys, SCENARIO_ONCE)
 	int fd;
 
 	(void)python;
-	apart();
+	network_apart();
 	if (run(.how = JOB_BARE, .args = {"tmux", "-V"})->status != 0)
 		cr_skip_test("tmux is not here");
 	directory = run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory;
 	input = text("%s/input", directory);
-	fd = make_pipe(input);
+	fd = fifo_make(input);
 	program = background_start(&(struct job){.python = python_any(),
 						 .args = {"@top_busy.py", input},
 						 .directory = directory,
@@ -203,7 +178,7 @@ SCENARIO(top, refuses, SCENARIO_ONCE)
 	struct outcome *outcome;
 
 	(void)python;
-	apart();
+	network_apart();
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		outcome = run(.how = JOB_BARE, .args = {"%B/evprof", "top", wrong[i][0], wrong[i][1]});
 		expect(outcome, outcome->status == 2 && strstr(outcome->err, wrong[i][2]), "%s %s", wrong[i][0],

@@ -145,39 +145,40 @@ Test(push, intervals, .init = begin, .fini = end)
 	expect_stack(2, 0, 0);
 }
 
-/* A table of the dictionary begins with an element of zeros. */
+/* The request of request_is_that_of_the_schema. A table of the dictionary begins with an element of zeros. */
+/* clang-format off */
+static const char request_begin[] =
+    "\x0a\x57"					/* resource_profiles */
+    "\x0a\x10\x0a\x0e\x0a\x01k"			/* resource, attributes, key */
+    "\x12\x09\x0a\x07v\xef\xbf\xbd\xef\xbf\xbd"	/* value: v and two invalid bytes */
+    "\x12\x43"					/* scope_profiles */
+    "\x0a\x0d\x0a\x06" "evprof\x12\x03" EVPROF_VERSION
+    "\x12\x32"					/* profile */
+    "\x0a\x04\x08\x02\x10\x03"			/* sample_type: strings 2 and 3 */
+    "\x12\x05\x08\x01\x22\x01\x01"		/* sample: stack 1, values: 1 */
+    "\x12\x06\x08\x02\x22\x02\xac\x02"		/* sample: stack 2, values: 300 */
+    "\x19\x08\x07\x06\x05\x04\x03\x02\x01"	/* time_unix_nano */
+    "\x20\x05"					/* duration_nano */
+    "\x3a\x10\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\x01" /* profile_id */
+    "\x12";					/* dictionary */
+static const char request_tables[] =
+    "\x0a\x00"					/* mapping_table */
+    "\x12\x00"					/* location_table: line, attribute */
+    "\x12\x09\x1a\x04\x08\x01\x10\x01\x22\x01\x01"
+    "\x12\x09\x1a\x04\x08\x02\x10\x07\x22\x01\x01"
+    "\x1a\x00"					/* function_table: name, file, line */
+    "\x1a\x06\x08\x12\x18\x13\x20\x01"
+    "\x1a\x06\x08\x14\x18\x15\x20\x07"
+    "\x22\x00"					/* link_table */
+    "\x2a\x00\x2a\x12profile.frame.type\x2a\x05" "calls\x2a\x05" "count";
+static const char request_end[] = "\x2a\x01g\x2a\x04" "a.py"
+    "\x32\x00\x32\x0d\x08\x01\x12\x09\x0a\x07" "cpython\x32\x0c\x08\x01\x12\x08\x0a\x06native"
+    "\x3a\x00\x3a\x03\x0a\x01\x01"		/* stack_table: innermost first */
+    "\x3a\x04\x0a\x02\x02\x01";
+/* clang-format on */
+
 Test(push, request_is_that_of_the_schema, .init = begin, .fini = end)
 {
-	/* clang-format off */
-	static const char wanted[] =
-	    "\x0a\x57"					/* resource_profiles */
-	    "\x0a\x10\x0a\x0e\x0a\x01k"			/* resource, attributes, key */
-	    "\x12\x09\x0a\x07v\xef\xbf\xbd\xef\xbf\xbd"	/* value: v and two invalid bytes */
-	    "\x12\x43"					/* scope_profiles */
-	    "\x0a\x0d\x0a\x06" "evprof\x12\x03" EVPROF_VERSION
-	    "\x12\x32"					/* profile */
-	    "\x0a\x04\x08\x02\x10\x03"			/* sample_type: strings 2 and 3 */
-	    "\x12\x05\x08\x01\x22\x01\x01"		/* sample: stack 1, values: 1 */
-	    "\x12\x06\x08\x02\x22\x02\xac\x02"		/* sample: stack 2, values: 300 */
-	    "\x19\x08\x07\x06\x05\x04\x03\x02\x01"	/* time_unix_nano */
-	    "\x20\x05"					/* duration_nano */
-	    "\x3a\x10\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\x01" /* profile_id */
-	    "\x12";					/* dictionary */
-	static const char tables[] =
-	    "\x0a\x00"					/* mapping_table */
-	    "\x12\x00"					/* location_table: line, attribute */
-	    "\x12\x09\x1a\x04\x08\x01\x10\x01\x22\x01\x01"
-	    "\x12\x09\x1a\x04\x08\x02\x10\x07\x22\x01\x01"
-	    "\x1a\x00"					/* function_table: name, file, line */
-	    "\x1a\x06\x08\x12\x18\x13\x20\x01"
-	    "\x1a\x06\x08\x14\x18\x15\x20\x07"
-	    "\x22\x00"					/* link_table */
-	    "\x2a\x00\x2a\x12profile.frame.type\x2a\x05" "calls\x2a\x05" "count";
-	static const char last[] = "\x2a\x01g\x2a\x04" "a.py"
-	    "\x32\x00\x32\x0d\x08\x01\x12\x09\x0a\x07" "cpython\x32\x0c\x08\x01\x12\x08\x0a\x06native"
-	    "\x3a\x00\x3a\x03\x0a\x01\x01"		/* stack_table: innermost first */
-	    "\x3a\x04\x0a\x02\x02\x01";
-	/* clang-format on */
 	struct protobuf resource = {0}, request = {0};
 	struct otlp otlp = {0};
 	struct otlp_interval interval = {.begin_ns = UINT64_C(0x0102030405060708),
@@ -192,11 +193,11 @@ Test(push, request_is_that_of_the_schema, .init = begin, .fini = end)
 	cr_assert(otlp_add(&otlp, 1, &(struct push_values){.at = {[PUSH_CALLS] = 1}}) == 0);
 	cr_assert(otlp_add(&otlp, 2, &(struct push_values){.at = {[PUSH_CALLS] = 300}}) == 0);
 	cr_assert(otlp_finish(&otlp, &interval, &request) == 0);
-	cr_assert(request.used > sizeof(wanted) + sizeof(tables) + sizeof(last));
-	cr_expect_arr_eq(request.bytes, wanted, sizeof(wanted) - 1);
+	cr_assert(request.used > sizeof(request_begin) + sizeof(request_tables) + sizeof(request_end));
+	cr_expect_arr_eq(request.bytes, request_begin, sizeof(request_begin) - 1);
 	/* The length of the dictionary has two bytes. */
-	cr_expect_arr_eq(request.bytes + sizeof(wanted) + 1, tables, sizeof(tables) - 1);
-	cr_expect_arr_eq(request.bytes + request.used - sizeof(last) + 1, last, sizeof(last) - 1);
+	cr_expect_arr_eq(request.bytes + sizeof(request_begin) + 1, request_tables, sizeof(request_tables) - 1);
+	cr_expect_arr_eq(request.bytes + request.used - sizeof(request_end) + 1, request_end, sizeof(request_end) - 1);
 	protobuf_done(&request);
 	protobuf_done(&resource);
 	otlp_done(&otlp);
