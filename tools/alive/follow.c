@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "replay/program_end.h"
-#include "replay/replay.h"
+#include "replay/thread_replay.h"
 #include "util/grow.h"
 
 #define LATE_NS UINT64_C(10000000000) /* by how much a thread's events may come late */
@@ -28,9 +28,7 @@ struct latest {
 struct alive_thread {
 	struct alive_process *process;
 	struct alive_follow *follow;
-	const struct trace_thread *thread;
-	struct replay replay;
-	struct trace_stream stream; /* its address identifies it */
+	struct thread_replay replayed;
 	struct latest latest;
 	uint64_t move_address, move_ticks; /* of the WIRE_REALLOC_BEGIN that waits for its realloc; 0: none */
 	bool main, ended;
@@ -76,7 +74,7 @@ static uint32_t find_python(struct alive_process *process, const struct replay *
 static uint32_t find_stack(struct alive_thread *thread)
 {
 	struct alive_process *process = thread->process;
-	uint32_t number = find_python(process, &thread->replay), native = thread->replay.native_frame;
+	uint32_t number = find_python(process, &thread->replayed.replay), native = thread->replayed.replay.native_frame;
 
 	if (number && native && native < ALIVE_NATIVE)
 		number = stacks_find(&process->stacks, number, ALIVE_NATIVE | native);
@@ -134,7 +132,8 @@ static void on_pop(void *owner, struct replay *replay, struct replay_frame *fram
 
 static struct alive *set_of(const struct alive_thread *thread)
 {
-	return thread->replay.now >= thread->process->end_ticks ? &thread->process->after : &thread->process->base;
+	return thread->replayed.replay.now >= thread->process->end_ticks ? &thread->process->after
+									 : &thread->process->base;
 }
 
 /* The block at that address ends. */
@@ -149,15 +148,15 @@ static int end_block(struct alive_thread *thread, uint64_t address, uint64_t tic
 			error = alive_note_temporary(alive, latest->stack, latest->domain, false, latest->bytes);
 		latest->address = 0;
 	}
-	return error ? error : alive_free(alive, address, ticks, thread->thread->number);
+	return error ? error : alive_free(alive, address, ticks, thread->replayed.stream.thread->number);
 }
 
 static int begin_block(struct alive_thread *thread, uint32_t head, const uint64_t *extra)
 {
 	struct alive_block block = {.address = wire_memory_address(extra[0]),
-				    .ticks = thread->replay.now,
+				    .ticks = thread->replayed.replay.now,
 				    .bytes = wire_memory_size(head, extra[0]),
-				    .thread = (uint16_t)thread->thread->number,
+				    .thread = (uint16_t)thread->replayed.stream.thread->number,
 				    .domain = (uint8_t)wire_memory_domain(head)};
 	struct alive *alive = set_of(thread);
 
@@ -171,7 +170,7 @@ static int begin_block(struct alive_thread *thread, uint32_t head, const uint64_
 
 static int take_block(struct alive_thread *thread, uint32_t head, const uint64_t *extra)
 {
-	uint64_t address = wire_memory_address(extra[0]), ticks = thread->replay.now, old;
+	uint64_t address = wire_memory_address(extra[0]), ticks = thread->replayed.replay.now, old;
 	unsigned kind = wire_head_kind(head);
 	int error = 0;
 
@@ -205,7 +204,7 @@ static int take_mapping(struct alive_thread *thread, uint32_t head, const uint64
 {
 	/* The head as it is written again: that of a hostile trace may have more words. */
 	struct alive_mapping mapping = {.range = mapped_range_of(head, extra),
-					.ticks = thread->replay.now,
+					.ticks = thread->replayed.replay.now,
 					.head =
 					    wire_extended(wire_head_kind(head), 2, head >> WIRE_VALUE_SHIFT ? 1 : 0)};
 	int error = 0;
@@ -271,10 +270,8 @@ static const struct replay_sink sink = {on_push, on_pop, on_other};
 
 static void free_thread(struct alive_thread *thread)
 {
-	if (!thread)
-		return;
-	trace_stream_close(&thread->stream);
-	replay_done(&thread->replay);
+	if (thread)
+		thread_replay_close(&thread->replayed);
 	free(thread);
 }
 
@@ -283,36 +280,25 @@ static struct alive_thread *new_thread(struct alive_follow *follow, struct alive
 {
 	struct alive_thread *thread = calloc(1, sizeof(*thread));
 
-	if (!thread)
-		return NULL;
-	thread->thread = known;
-	thread->process = process;
-	thread->follow = follow;
-	thread->main = program_end_is_main(process->process, known);
-	if (replay_init(&thread->replay, process->process)) {
-		replay_done(&thread->replay);
+	if (!thread || thread_replay_open(&thread->replayed, follow->trace, process->process, known)) {
 		free(thread);
 		return NULL;
 	}
-	replay_begin_thread(&thread->replay);
-	trace_stream_open(&thread->stream, follow->trace, known);
+	thread->process = process;
+	thread->follow = follow;
+	thread->main = program_end_is_main(process->process, known);
 	return thread;
 }
 
 static void read_thread(struct alive_thread *thread)
 {
+	const struct replay *replay = &thread->replayed.replay;
 	struct alive_process *process = thread->process;
-	struct trace_events events;
 
-	while (trace_stream_next(&thread->stream, &events)) {
-		struct replay_cursor cursor = replay_begin_chunk(&thread->replay, &events, &sink, thread);
-
-		replay_run(&thread->replay, &cursor, UINT64_MAX, &sink, thread);
-		if (thread->replay.now > process->last_ticks)
-			process->last_ticks = thread->replay.now;
-	}
-	thread->stream.next = 0; /* the next places are new ones */
-	thread->follow->out_of_memory |= thread->replay.out_of_memory;
+	while (thread_replay_chunk(&thread->replayed, &sink, thread))
+		if (replay->now > process->last_ticks)
+			process->last_ticks = replay->now;
+	thread->follow->out_of_memory |= replay->out_of_memory;
 }
 
 /* A number of a thread that has ended may be another's. */
@@ -326,7 +312,7 @@ static int take_thread(struct alive_follow *follow, struct alive_process *proces
 		return 0;
 	if (!*thread)
 		*thread = new_thread(follow, process, known);
-	error = *thread ? replay_add_keys(&(*thread)->replay, process->process) : -ENOMEM;
+	error = *thread ? replay_add_keys(&(*thread)->replayed.replay, process->process) : -ENOMEM;
 	if (error)
 		return error;
 	read_thread(*thread);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/replay.h"
+#include "replay/thread_replay.h"
 #include "util/grow.h"
 #include "util/u64_map.h"
 
@@ -20,12 +20,10 @@
 #define STEP 1u
 
 struct slow_thread {
-	const struct trace_thread *thread;
 	struct slow_process *process;
-	struct replay replay;
-	struct trace_stream stream; /* its address identifies it */
-	struct u64_map suspended;   /* frames of greenlets that do not run: place_of(), begin */
-	bool step;		    /* the next call is the step of a task */
+	struct thread_replay replayed;
+	struct u64_map suspended; /* frames of greenlets that do not run: place_of(), begin */
+	bool step;		  /* the next call is the step of a task */
 	bool ended;
 };
 
@@ -94,7 +92,7 @@ static void report(const struct slow_thread *thread, const struct replay_frame *
 	const struct slow_process *process = thread->process;
 	struct slow_call found = {.trigger = i,
 				  .process = process->process,
-				  .thread = thread->thread,
+				  .thread = thread->replayed.stream.thread,
 				  .key = frame->key,
 				  .begin_ns = trace_ns(process->process, frame->start),
 				  .ns = trace_span_ns(process->process, ticks)};
@@ -140,8 +138,7 @@ static void free_thread(struct slow_thread *thread)
 {
 	if (!thread)
 		return;
-	trace_stream_close(&thread->stream);
-	replay_done(&thread->replay);
+	thread_replay_close(&thread->replayed);
 	u64_map_done(&thread->suspended);
 	free(thread);
 }
@@ -150,30 +147,19 @@ static struct slow_thread *new_thread(struct slow_process *process, const struct
 {
 	struct slow_thread *thread = calloc(1, sizeof(*thread));
 
-	if (!thread)
-		return NULL;
-	thread->thread = known;
-	thread->process = process;
-	if (replay_init(&thread->replay, process->process)) {
+	if (!thread || thread_replay_open(&thread->replayed, process->watch->trace, process->process, known)) {
 		free(thread);
 		return NULL;
 	}
-	replay_begin_thread(&thread->replay);
-	trace_stream_open(&thread->stream, process->watch->trace, known);
+	thread->process = process;
 	return thread;
 }
 
 static void read_thread(struct slow_thread *thread)
 {
-	struct trace_events events;
-
-	while (trace_stream_next(&thread->stream, &events)) {
-		struct replay_cursor cursor = replay_begin_chunk(&thread->replay, &events, &sink, thread);
-
-		replay_run(&thread->replay, &cursor, UINT64_MAX, &sink, thread);
-	}
-	thread->stream.next = 0; /* the next places are new ones */
-	thread->process->watch->out_of_memory |= thread->replay.out_of_memory;
+	while (thread_replay_chunk(&thread->replayed, &sink, thread))
+		;
+	thread->process->watch->out_of_memory |= thread->replayed.replay.out_of_memory;
 }
 
 /* A sampled thread has a stream of its own for marks and the like; its META names the other one. */
@@ -194,7 +180,7 @@ static int take_thread(struct slow_process *process, uint32_t at)
 		return 0;
 	if (!*thread)
 		*thread = new_thread(process, known);
-	error = *thread ? replay_add_keys(&(*thread)->replay, process->process) : -ENOMEM;
+	error = *thread ? replay_add_keys(&(*thread)->replayed.replay, process->process) : -ENOMEM;
 	if (error)
 		return error;
 	read_thread(*thread);
