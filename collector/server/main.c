@@ -204,54 +204,83 @@ static int run_collector(struct collector *collector, struct pusher pushers[PUSH
 	return 0;
 }
 
+static int sample(const struct options *options)
+{
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGUSR1, SIG_IGN);
+	signal(SIGUSR2, SIG_IGN);
+	return sampler_run(options->sampled, options->sampling) ? 1 : 0;
+}
+
+/* What only a daemon has. False: it cannot run, an error is logged. */
+static bool prepare_daemon(struct options *options)
+{
+	/* Our children must not inherit capabilities, except by pass_capabilities(). */
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	options->output_dir = find_folder(options->output_dir);
+	if (!options->output_dir)
+		return false;
+	default_limits(&options->limits, options->output_dir);
+	return true;
+}
+
+/* Opens the sockets. False: an error is logged. The options stay valid as long as the collector. */
+static bool configure(const struct options *options, struct collector_config *config)
+{
+	*config = (struct collector_config){
+	    .listen_fd = open_socket(options),
+	    .private = options->private,
+	    .resumes = (pid_t)options->resumes,
+	    .server = {.allow_other_users = options->allow_other_users,
+		       .control_group = options->has_control_group ? &options->control_group : NULL},
+	    .output_dir = options->output_dir,
+	    .formats = options->formats,
+	    .output = options->output,
+	    .keep = options->keep,
+	    .rotate = options->rotate,
+	    .trigger = options->trigger,
+	    .limits = options->limits,
+	    .folder_limits = options->folder_limits,
+	    .metrics = options->metrics};
+	if (config->listen_fd >= 0)
+		config->metrics_fd = open_metrics(options->metrics_address);
+	return config->listen_fd >= 0 && config->metrics_fd >= 0;
+}
+
+/* Runs until the end, with evprof push and evprof ship beside it, which end after the last trace is finished. */
+static int serve(struct collector *collector, const struct options *options)
+{
+	struct pusher pushers[PUSHERS] = {
+	    {.url = options->push, .socket = options->socket, .folder = options->output_dir},
+	    {.ship = &options->ship, .folder = options->output_dir}};
+	int error = run_collector(collector, pushers), pushing[PUSHERS];
+
+	for (unsigned i = 0; i < PUSHERS; i++)
+		pushing[i] = pusher_leave(&pushers[i]);
+	if (made_socket_file(options))
+		unlink(options->socket);
+	collector_done(collector);
+	for (unsigned i = 0; i < PUSHERS; i++)
+		pusher_finish(&pushers[i], pushing[i]);
+	return error;
+}
+
 int main(int argc, char **argv)
 {
 	static struct collector collector;
 	struct collector_config config;
 	struct options options;
 	enum options_result parsed = options_parse(argc, argv, &options);
-	struct pusher pushers[PUSHERS];
 	bool enough;
-	int error, pushing[PUSHERS];
+	int error;
 
 	if (parsed != OPTIONS_RUN)
 		return parsed == OPTIONS_DONE ? 0 : 2;
 	log_level = (enum log_level)options.log_level;
 	enough = raise_file_limit();
-	if (options.sampling) {
-		signal(SIGHUP, SIG_IGN);
-		signal(SIGUSR1, SIG_IGN);
-		signal(SIGUSR2, SIG_IGN);
-		return sampler_run(options.sampled, options.sampling) ? 1 : 0;
-	}
-	if (!enough)
-		return 1;
-	if (!options.private) {
-		/* Our children must not inherit capabilities, except by pass_capabilities(). */
-		prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-		options.output_dir = find_folder(options.output_dir);
-		if (!options.output_dir)
-			return 1;
-		default_limits(&options.limits, options.output_dir);
-	}
-	config = (struct collector_config){
-	    .listen_fd = open_socket(&options),
-	    .private = options.private,
-	    .resumes = (pid_t)options.resumes,
-	    .server = {.allow_other_users = options.allow_other_users,
-		       .control_group = options.has_control_group ? &options.control_group : NULL},
-	    .output_dir = options.output_dir,
-	    .formats = options.formats,
-	    .output = options.output,
-	    .keep = options.keep,
-	    .rotate = options.rotate,
-	    .trigger = options.trigger,
-	    .limits = options.limits,
-	    .folder_limits = options.folder_limits,
-	    .metrics = options.metrics};
-	if (config.listen_fd >= 0)
-		config.metrics_fd = open_metrics(options.metrics_address);
-	if (config.listen_fd < 0 || config.metrics_fd < 0)
+	if (options.sampling)
+		return sample(&options);
+	if (!enough || (!options.private && !prepare_daemon(&options)) || !configure(&options, &config))
 		return 1;
 	error = collector_init(&collector, &config);
 	if (error) {
@@ -259,15 +288,5 @@ int main(int argc, char **argv)
 			  strerror(-error));
 		return 1;
 	}
-	pushers[0] = (struct pusher){.url = options.push, .socket = options.socket, .folder = options.output_dir};
-	pushers[1] = (struct pusher){.ship = &options.ship, .folder = options.output_dir};
-	error = run_collector(&collector, pushers);
-	for (unsigned i = 0; i < PUSHERS; i++)
-		pushing[i] = pusher_leave(&pushers[i]);
-	if (made_socket_file(&options))
-		unlink(options.socket);
-	collector_done(&collector);
-	for (unsigned i = 0; i < PUSHERS; i++)
-		pusher_finish(&pushers[i], pushing[i]);
-	return error ? 1 : 0;
+	return serve(&collector, &options) ? 1 : 0;
 }

@@ -285,39 +285,78 @@ static enum options_result take_metrics(const char *where, struct options *optio
 	return OPTIONS_RUN;
 }
 
+static enum options_result take_resume(const char *pid, struct options *options)
+{
+	options->resumes = strtol(pid, NULL, 10);
+	return options->resumes > 0 ? OPTIONS_RUN : option_error("--resume is the pid of a process, not ", pid);
+}
+
+static enum options_result take_sample(const char *place, struct options *options)
+{
+	return sscanf(place, "%d:%" SCNx64, &options->sampled, &options->sampling) == 2 && options->sampled > 0 &&
+		       options->sampling
+		   ? OPTIONS_RUN
+		   : option_error("--sample is a pid and an address, not ", place);
+}
+
+static enum options_result take_output(const char *output, struct options *options)
+{
+	if (setting_output(output))
+		return option_error("--output is a path with %p, %n, %h, %t, and %% for a per cent sign, not ", output);
+	options->output = output;
+	return OPTIONS_RUN;
+}
+
+static enum options_result take_log(const char *level, struct options *options)
+{
+	if (setting_log_level(level, &options->log_level))
+		return option_error("--log is error, warning, info or debug, not ", level);
+	return OPTIONS_RUN;
+}
+
+/* Options that set a text or a flag as it stands. False: it is none of these. */
+static bool take_as_it_is(int option, struct options *options)
+{
+	const struct {
+		int option;
+		const char **text;
+		bool *flag;
+	} fields[] = {
+	    {OPTION_SOCKET, &options->socket, NULL},
+	    {OPTION_OUTPUT_DIR, &options->output_dir, NULL},
+	    {OPTION_PUSH, &options->push, NULL},
+	    {OPTION_SHIP, &options->ship.command, NULL},
+	    {OPTION_PRIVATE, NULL, &options->private},
+	    {OPTION_ALLOW, NULL, &options->allow_other_users},
+	    {OPTION_REDACT_ARGV, NULL, &options->ship.no_arguments},
+	};
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (fields[i].option != option)
+			continue;
+		if (fields[i].text)
+			*fields[i].text = optarg;
+		else
+			*fields[i].flag = true;
+		return true;
+	}
+	return false;
+}
+
 /* Handles one option. word: its spelling on the command line. OPTIONS_RUN: continue. */
 static enum options_result take_option(int option, const char *word, struct options *options)
 {
+	if (take_as_it_is(option, options))
+		return OPTIONS_RUN;
 	switch (option) {
-	case OPTION_PRIVATE:
-		options->private = true;
-		return OPTIONS_RUN;
 	case OPTION_RESUME:
-		options->resumes = strtol(optarg, NULL, 10);
-		return options->resumes > 0 ? OPTIONS_RUN
-					    : option_error("--resume is the pid of a process, not ", optarg);
+		return take_resume(optarg, options);
 	case OPTION_SAMPLE:
-		return sscanf(optarg, "%d:%" SCNx64, &options->sampled, &options->sampling) == 2 &&
-			       options->sampled > 0 && options->sampling
-			   ? OPTIONS_RUN
-			   : option_error("--sample is a pid and an address, not ", optarg);
-	case OPTION_SOCKET:
-		options->socket = optarg;
-		return OPTIONS_RUN;
-	case OPTION_OUTPUT_DIR:
-		options->output_dir = optarg;
-		return OPTIONS_RUN;
+		return take_sample(optarg, options);
 	case OPTION_OUTPUT:
-		if (setting_output(optarg))
-			return option_error("--output is a path with %p, %n, %h, %t, and %% for a per cent sign, not ",
-					    optarg);
-		options->output = optarg;
-		return OPTIONS_RUN;
+		return take_output(optarg, options);
 	case OPTION_FORMAT:
 		return take_formats(optarg, options);
-	case OPTION_ALLOW:
-		options->allow_other_users = true;
-		return OPTIONS_RUN;
 	case OPTION_CONTROL_GROUP:
 		return take_group(optarg, options);
 	case OPTION_MAX_PROCESSES:
@@ -335,23 +374,12 @@ static enum options_result take_option(int option, const char *word, struct opti
 		return take_trigger(options);
 	case OPTION_METRICS:
 		return take_metrics(optarg, options);
-	case OPTION_PUSH:
-		options->push = optarg;
-		return OPTIONS_RUN;
-	case OPTION_SHIP:
-		options->ship.command = optarg;
-		return OPTIONS_RUN;
 	case OPTION_REDACT:
 		return take_redaction(&options->ship);
-	case OPTION_REDACT_ARGV:
-		options->ship.no_arguments = true;
-		return OPTIONS_RUN;
 	case OPTION_FOREGROUND:
 		return OPTIONS_RUN;
 	case OPTION_LOG:
-		if (setting_log_level(optarg, &options->log_level))
-			return option_error("--log is error, warning, info or debug, not ", optarg);
-		return OPTIONS_RUN;
+		return take_log(optarg, options);
 	case 'h':
 		fputs(help_text, stdout);
 		return OPTIONS_DONE;

@@ -155,6 +155,13 @@ static void let_user_read(const struct session *session)
 	said |= error != 0;
 }
 
+static void set_formats(struct session *session, const struct control_message *first)
+{
+	const char *formats = session->tools->output_dir ? session->tools->formats : first->formats;
+
+	snprintf(session->format_list, sizeof(session->format_list), "%s", formats ? formats : "");
+}
+
 /* The file is created when the first process joins: that process gives it its name. */
 static void open_trace(struct session *session, const struct control_message *first)
 {
@@ -166,6 +173,7 @@ static void open_trace(struct session *session, const struct control_message *fi
 	bool rotates = session->tools->rotate.ns || session->tools->rotate.bytes;
 	int error = output_path(session, first, trace->path, sizeof(trace->path));
 
+	set_formats(session, first);
 	keep.alive |= first->keep.alive; /* a bound of the disk, too */
 	if (error) {
 		trace_output_open_failed(trace, error);
@@ -324,12 +332,8 @@ int session_join(struct session *session, const struct control_message *join, in
 		process_forget(process);
 		return error;
 	}
-	if (!session->trace.opened) {
-		const char *formats = session->tools->output_dir ? session->tools->formats : join->formats;
-
-		snprintf(session->format_list, sizeof(session->format_list), "%s", formats ? formats : "");
+	if (!session->trace.opened)
 		open_trace(session, join);
-	}
 	pending_rejoin_joined(&session->tools->first, pid);
 	end_predecessor(session, join, process, now_ns);
 	pending_children_joined(&session->pending, session->processes, join);

@@ -350,6 +350,23 @@ static inline void replay_push_frame(struct replay *replay, uint32_t head, const
 		replay_push(replay, key, WIRE_FRAME, sink, owner);
 }
 
+/* What comes from here on has nothing to do with the calls that were open. */
+static inline void replay_lose_stack(struct replay *replay, const struct replay_sink *sink, void *owner)
+{
+	replay_pop_all(replay, sink, owner);
+	replay_forget_stacks(replay);
+	replay->base_unknown = true;
+}
+
+/* Calls are recorded from here on. */
+static inline void replay_begin_stack(struct replay *replay, uint32_t head, const struct replay_sink *sink, void *owner)
+{
+	replay_pop_all(replay, sink, owner);
+	replay->has_own_stack = false;
+	replay->base_unknown = wire_head_arg(head) & WIRE_STACK_CUT;
+	replay->c_functions_unknown = true;
+}
+
 /* Takes an event that is neither call nor end. A result other than 0, from the sink, makes replay_run() return. */
 static inline int replay_other(struct replay *replay, uint32_t head, const uint64_t *extra,
 			       const struct replay_sink *sink, void *owner)
@@ -366,15 +383,10 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 		break;
 	case WIRE_GAP:
 	case WIRE_PAUSE:
-		replay_pop_all(replay, sink, owner);
-		replay_forget_stacks(replay);
-		replay->base_unknown = true;
+		replay_lose_stack(replay, sink, owner);
 		break;
 	case WIRE_STACK:
-		replay_pop_all(replay, sink, owner);
-		replay->has_own_stack = false; /* calls are recorded from here on */
-		replay->base_unknown = wire_head_arg(head) & WIRE_STACK_CUT;
-		replay->c_functions_unknown = true;
+		replay_begin_stack(replay, head, sink, owner);
 		return 0;
 	case WIRE_FRAME:
 		replay_push_frame(replay, head, sink, owner);
