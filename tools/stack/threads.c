@@ -143,14 +143,15 @@ static int read_once(const struct layout *layout, struct process *process, struc
 
 /*
  * A thread that waits for a moment has an exact stack. One that runs all the time does not: its stack may seem to end
- * at a frame that has just returned, or at a suspended generator. It ends at its base, where most reads end.
+ * at a frame that has just returned, or at a suspended generator. It ends at its base, where most reads end. Frames that
+ * have returned may also seem to be above it: only those that are there in all reads are kept, the fewest.
  */
 static int read_stack(const struct layout *layout, struct process *process, struct codes *codes,
 		      struct stack_thread *thread)
 {
 	int64_t end_ns = time_ns(CLOCK_MONOTONIC) + TRIES_NS;
 	uint64_t base = 0;
-	int best = 0, votes = 0, r = 0;
+	int fewest = 0, votes = 0, r = 0;
 	bool exact = false;
 
 	thread->changed = true;
@@ -168,12 +169,12 @@ static int read_stack(const struct layout *layout, struct process *process, stru
 		if (votes < 0) {
 			base = outermost;
 			votes = 1;
-			best = 0;
+			fewest = 0;
 			thread->changed = true;
 		}
-		if (!exact && (outermost != base || same < best || !thread->changed))
+		if (!exact && (outermost != base || !thread->changed || (!whole && fewest && same > fewest)))
 			continue;
-		best = same;
+		fewest = same;
 		thread->changed = !exact && (!whole || votes < 2);
 		r = keep_frames(thread, seen + count - same, same);
 	}

@@ -3,7 +3,7 @@
  *
  * The process runs meanwhile. The stack of a thread that waits, even for the GIL for a moment, is exact. That of one
  * that runs all the time is read three times, and what all reads have is shown. If they differ, they are read again;
- * what has changed each time (the innermost functions of a busy thread) is left out at last, and the stack marked.
+ * what has changed (the innermost functions of a busy thread) is left out at last, and the stack marked.
  */
 #ifndef EVPROF_TOOLS_STACK_THREADS_H
 #define EVPROF_TOOLS_STACK_THREADS_H
