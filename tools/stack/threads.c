@@ -143,8 +143,8 @@ static int read_once(const struct layout *layout, struct process *process, struc
 
 /*
  * A thread that waits for a moment has an exact stack. One that runs all the time does not: its stack may seem to end
- * at a frame that has just returned, or at a suspended generator. It ends at its base, where most reads end. Frames that
- * have returned may also seem to be above it: only those that are there in all reads are kept, the fewest.
+ * at a frame that has just returned, or at a suspended generator. It ends at its base, where most reads end. Frames
+ * that have returned may also seem to be above it: only those that are there in all reads are kept, the fewest.
  */
 static int read_stack(const struct layout *layout, struct process *process, struct codes *codes,
 		      struct stack_thread *thread)
