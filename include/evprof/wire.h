@@ -273,14 +273,15 @@ static inline unsigned wire_head_kind(uint32_t head)
 /* The number of words that follow the first one. */
 static inline unsigned wire_extra_words(uint32_t head)
 {
-	const uint32_t one = 1u << WIRE_MALLOC | 1u << WIRE_CALLOC | 1u << WIRE_FREE | 1u << WIRE_TIME |
+	/* Wider than the kinds need: clang's analyzer takes kinds from 32 on for possible here. */
+	const uint64_t one = 1u << WIRE_MALLOC | 1u << WIRE_CALLOC | 1u << WIRE_FREE | 1u << WIRE_TIME |
 			     1u << WIRE_GAP | 1u << WIRE_CPU | 1u << 26 | 1u << 27 | 1u << WIRE_TASK;
-	const uint32_t two = 1u << WIRE_REALLOC | 1u << WIRE_SWITCH;
+	const uint64_t two = 1u << WIRE_REALLOC | 1u << WIRE_SWITCH;
 	unsigned kind = wire_head_plain_kind(head);
 
 	if (kind == WIRE_EXTENDED)
 		return head >> WIRE_WORDS_SHIFT & WIRE_EXTRA_MAX;
-	return (one >> kind & 1) + (two >> kind & 1) * 2;
+	return (unsigned)((one >> kind & 1) + (two >> kind & 1) * 2);
 }
 
 /* Bookkeeping of the stream itself: the program did not cause it, and it does not count as an event. */

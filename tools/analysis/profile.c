@@ -209,8 +209,8 @@ static inline void rows_pop(void *owner, struct replay *replay, struct replay_fr
 	count_end(&counting->entries[row], frame, total, counting->open[row] == 0);
 	if (edge)
 		count_end(&edge->entry, frame, total, edge->open == 0);
-	if (__builtin_expect(replay->thinning != NULL, 0) && count_thinned(replay, frame, total) && frame->owner)
-		counting->edges[frame->owner - 1].thinned = true;
+	if (__builtin_expect(replay->thinning != NULL, 0) && count_thinned(replay, frame, total) && edge)
+		edge->thinned = true;
 }
 
 static const struct replay_sink rows_sink = {rows_push, rows_pop, count_other};

@@ -68,7 +68,7 @@ int cmd_ship(int argc, char **argv)
 		request.ship.folder = argv[optind];
 		request.ship.command = argv[optind] ? argv + optind + 1 : NULL;
 		umask(077); /* only the owner may read the contents of a trace */
-		if (request.ship.folder && *request.ship.command)
+		if (request.ship.command && *request.ship.command)
 			status = ship(&request.ship);
 		else
 			cli_misused("ship", "FOLDER COMMAND is missing");

@@ -74,7 +74,7 @@ char *file_kinds(const struct trace *trace)
 	    trace_fetch(trace, &trace->places[0], &payload, &unzstd) == 0)
 		object = json_loadb((const char *)payload.raw, payload.chunk.raw_bytes, 0, NULL);
 	type = json_string_value(json_object_get(object, "type"));
-	if (type && strcmp(type, "kinds") == 0)
+	if (payload.raw && type && strcmp(type, "kinds") == 0)
 		kinds = strndup((const char *)payload.raw, payload.chunk.raw_bytes);
 	json_decref(object);
 	trace_payload_done(&payload);

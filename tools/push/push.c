@@ -180,7 +180,9 @@ static void look(struct push_run *run)
 	if (watch_host_ask(&asked, &collectors) == 0)
 		for (size_t i = 0; i < collectors.count; i++)
 			json_array_foreach(json_object_get(collectors.at[i].answer, "traces"), k, described)
-			    take_trace(run, described);
+			{
+				take_trace(run, described);
+			}
 	control_collectors_done(&collectors);
 	watch_folder_look(&run->folder, take_found, run);
 	take_unlisted(run);

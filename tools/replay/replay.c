@@ -216,9 +216,9 @@ void replay_change_stack(struct replay *replay, uint32_t head, const uint64_t *e
 static void take_off(struct replay *replay, uint32_t key, const struct replay_sink *sink, void *owner)
 {
 	struct replay_place above[64];
-	uint32_t count = 0, top;
+	uint32_t count = 0;
 
-	while ((top = replay->frames[replay->depth - 1].key) != key) {
+	while (replay->frames[replay->depth - 1].key != key) {
 		if (count < sizeof(above) / sizeof(above[0]))
 			above[count++] = replay_place_of(&replay->frames[replay->depth - 1]);
 		replay_pop(replay, WIRE_NONE, sink, owner);

@@ -359,5 +359,5 @@ void native_stack_done(struct native_stack *stack)
 {
 	free(stack->at);
 	free(stack->merged);
-	*stack = (struct native_stack){0};
+	memset(stack, 0, sizeof(*stack));
 }

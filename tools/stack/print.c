@@ -42,8 +42,8 @@ static void print_local(struct output *output, const struct local *local)
 	output_string(output, value->plain ? " = " : ": ");
 	if (value->is_str)
 		print_str(output, value);
-	else
-		output_line(output, value->plain ? (struct text){0} : text_of(value->type));
+	else if (!value->plain)
+		output_line(output, text_of(value->type));
 	if (value->plain && !value->is_str)
 		output_string(output, value->text);
 	if (value->plain && value->cut)

@@ -231,7 +231,7 @@ static void mark_coroutines(struct search *search)
 		if (coroutine)
 			coroutine->task = search->tasks[i];
 	}
-	for (size_t i = 0; i < search->count; i++) {
+	for (size_t i = 0; search->coroutines && i < search->count; i++) {
 		uint64_t object = search->coroutines[i].object;
 		unsigned depth = 0;
 
