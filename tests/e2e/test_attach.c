@@ -5,6 +5,7 @@
  */
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -154,14 +155,22 @@ SCENARIO_SOME(attach, often, 6)
 	json_decref(said);
 }
 
-static struct background *start_loop(const struct python *python, enum job_how how)
+static struct background *begin_loop(const struct python *python, enum job_how how)
 {
-	struct background *background = background_start(
+	return background_start(
 	    &(const struct job){.python = python,
 				.how = how,
 				.args = {"-c", "import time\ndef work(): time.sleep(0.001)\nwhile 1: work()"}});
+}
 
-	usleep(500000);
+/* Waits until the program runs: `work` is on its stack most of the time. */
+static struct background *start_loop(const struct python *python, enum job_how how)
+{
+	struct background *background = begin_loop(python, how);
+
+	for (time_t end = time(NULL) + 120;
+	     !strstr(tool("stack", text("%d", (int)background->pid))->out, "work") && time(NULL) < end;)
+		usleep(10000);
 	return background;
 }
 
@@ -189,6 +198,25 @@ SCENARIO(attach, for_a_time, 6)
 	expect(outcome, kill(loop->pid, 0) == 0, "the program goes on");
 	json_decref(report);
 	json_decref(info);
+	background_stop(loop);
+}
+
+/* As soon as the process has Python's functions, which is before Python has a main thread. */
+SCENARIO(attach, while_it_starts, 6)
+{
+	struct background *loop;
+	struct outcome *outcome;
+	time_t end = time(NULL) + 120;
+	char *trace;
+
+	needs_no_sanitizer();
+	loop = begin_loop(python, JOB_BARE);
+	trace = text("%s.evp", loop->log);
+	do
+		outcome = tool("attach", "--for", "100ms", "-o", trace, text("%d", (int)loop->pid));
+	while (outcome->status == 2 && strstr(outcome->err, "is no CPython") && time(NULL) < end);
+	expect(outcome, outcome->status == 0, "it waits until Python runs");
+	expect(outcome, kill(loop->pid, 0) == 0, "the program goes on");
 	background_stop(loop);
 }
 

@@ -1,7 +1,7 @@
 /*
  * test_orders.c - processes that fork, execute themselves and die are stopped, started, marked, copied, attached to and
- * detached from, in any order: no trace has a wrong stack or a call too many or too few, and nothing is left behind
- * (programs/orders.py).
+ * detached from, and record other events, in any order: no trace has a wrong stack or a call too many or too few, and
+ * nothing is left behind (programs/orders.py).
  */
 #include <stdio.h>
 #include <time.h>
@@ -27,6 +27,7 @@ SCENARIO_SOME(orders, at_random, SUPPORTED)
 	expect(outcome, json_array_size(json_object_get(found, "wrong")) == 0, "seed %s: nothing is wrong", seed);
 	expect(outcome, json_integer_value(json_object_get(found, "requests")) > 100, "seed %s: requests are recorded",
 	       seed);
-	expect(outcome, json_integer_value(json_object_get(found, "traces")) > 10, "seed %s: traces are written", seed);
+	expect(outcome, json_integer_value(json_object_get(found, "traces")) >= 6,
+	       "seed %s: each of the first workers has a trace", seed);
 	json_decref(found);
 }

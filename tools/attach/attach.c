@@ -184,7 +184,7 @@ static int send_file(const struct target *target, struct script *script, char *w
 	if (r < 0)
 		return complain(why, bytes, "cannot write to %s: %s", script->folder->path, strerror(-r));
 	snprintf(path, sizeof(path), "%s/" FOLDER_SCRIPT, script->folder->path);
-	return remote_exec(target, path, why, bytes);
+	return remote_exec(target, path, script->request->wait_ms, why, bytes);
 }
 
 /* Whether the process sees the same file at the path. */

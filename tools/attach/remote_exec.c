@@ -11,11 +11,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
+
+#include "util/clock.h"
 
 #define VERSION_FIRST 0x030e0000u /* 3.14 */
 #define PATH_BYTES 512		  /* of the script's path, with its NUL */
 #define PLEASE_STOP 32		  /* _PY_EVAL_PLEASE_STOP_BIT of eval_breaker */
 #define OFFSET_MOST (UINT64_C(1) << 24)
+#define LOOK_MS 5
 
 /* _Py_DebugOffsets, in words. */
 enum { WORD_VERSION = 1, WORD_INTERPRETERS = 5, WORD_THREADS_MAIN = 10, WORDS = 128 };
@@ -88,6 +92,31 @@ static int write_request(const struct target *target, const struct debugger *deb
 	return r ? r : write_memory(target, breaker, &flags, 1);
 }
 
+/* -EAGAIN: Python has no main thread, because it still starts, or has ended its program. */
+static int read_main_thread(const struct target *target, const uint64_t words[WORDS], uint64_t *interpreter,
+			    uint64_t *thread)
+{
+	int r = target_read(target, target->runtime + words[WORD_INTERPRETERS], interpreter, 8);
+
+	*thread = 0;
+	if (r == 0 && *interpreter)
+		r = target_read(target, *interpreter + words[WORD_THREADS_MAIN], thread, 8);
+	return r || *thread ? r : -EAGAIN;
+}
+
+static int wait_main_thread(const struct target *target, const uint64_t words[WORDS], int wait_ms,
+			    uint64_t *interpreter, uint64_t *thread)
+{
+	int64_t end = time_ms(CLOCK_MONOTONIC) + wait_ms;
+	int r = read_main_thread(target, words, interpreter, thread);
+
+	while (r == -EAGAIN && time_ms(CLOCK_MONOTONIC) < end) {
+		nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000}, NULL);
+		r = read_main_thread(target, words, interpreter, thread);
+	}
+	return r;
+}
+
 static int complain_of_memory(const struct target *target, int r, char *why, size_t bytes)
 {
 	if (r == -EPERM)
@@ -95,10 +124,15 @@ static int complain_of_memory(const struct target *target, int r, char *why, siz
 				"the kernel forbids access to process %d: run evprof as root, or sysctl "
 				"kernel.yama.ptrace_scope=0; in a container give it --cap-add SYS_PTRACE",
 				(int)target->pid);
+	if (r == -EAGAIN)
+		return complain(why, bytes, "Python of process %d still starts, or has ended its program",
+				(int)target->pid);
+	if (r == -ESRCH || r == -EFAULT)
+		return complain(why, bytes, "process %d has ended, or become another program", (int)target->pid);
 	return complain(why, bytes, "cannot access the memory of process %d: %s", (int)target->pid, strerror(-r));
 }
 
-int remote_exec(const struct target *target, const char *script, char *why, size_t bytes)
+int remote_exec(const struct target *target, const char *script, int wait_ms, char *why, size_t bytes)
 {
 	uint64_t words[WORDS], interpreter = 0, thread = 0;
 	struct debugger debugger = {0};
@@ -112,7 +146,7 @@ int remote_exec(const struct target *target, const char *script, char *why, size
 	    strlen(script) >= PATH_BYTES)
 		return complain(why, bytes, "Python %u.%u of process %d has a layout unknown to evprof",
 				target->version >> 24, target->version >> 16 & 0xff, (int)target->pid);
-	r = target_read(target, target->runtime + words[WORD_INTERPRETERS], &interpreter, 8);
+	r = wait_main_thread(target, words, wait_ms, &interpreter, &thread);
 	if (r == 0)
 		r = target_read(target, interpreter + debugger.enabled, &enabled, sizeof(enabled));
 	if (r == 0 && enabled != 1)
@@ -120,8 +154,6 @@ int remote_exec(const struct target *target, const char *script, char *why, size
 				"process %d was started with remote debugging off (PYTHON_DISABLE_REMOTE_DEBUG, -X "
 				"disable_remote_debug)",
 				(int)target->pid);
-	if (r == 0)
-		r = target_read(target, interpreter + words[WORD_THREADS_MAIN], &thread, 8);
 	if (r == 0)
 		r = write_request(target, &debugger, thread, script);
 	return r ? complain_of_memory(target, r, why, bytes) : 0;

@@ -15,7 +15,10 @@
 /* Whether this Python has the protocol. */
 bool remote_exec_is_for(const struct target *target);
 
-/* Returns 0, or -1 with one line, without a period, in why. The file must stay until the script has run. */
-int remote_exec(const struct target *target, const char *script, char *why, size_t why_bytes);
+/*
+ * Returns 0, or -1 with one line, without a period, in why. The file must stay until the script has run. wait_ms: for a
+ * Python that still starts: it has no main thread.
+ */
+int remote_exec(const struct target *target, const char *script, int wait_ms, char *why, size_t why_bytes);
 
 #endif

@@ -1,10 +1,10 @@
 """Gives orders at random to many processes: python orders.py EVPROF_FOLDER SECONDS PROCESSES SEED KIND[,KIND...].
 
 Keeps PROCESSES workers (under_orders.py) of the KINDs running for SECONDS. "whole" records to a daemon from its start, "kept" keeps its
-last seconds there, and "bare" runs without evprof. Meanwhile processes are stopped, started, marked, copied, attached to and detached from, in
-any order. At the end each trace is read (evprof dump) and each rule of the workers is held against it: the stacks of all threads, the
-number of calls in each call that is whole, and the requests of each process that was never stopped. Prints what it found as JSON:
-"wrong" is a list of sentences.
+last seconds there, and "bare" runs without evprof. Meanwhile processes are stopped, started, marked, copied, attached to and detached from, or
+record other events, in any order. At the end each trace is read (evprof dump) and each rule of the workers is held against it: the stacks of
+all threads, the number of calls in each call that is whole, and the requests of each process that was never stopped. Prints what it found as
+JSON: "wrong" is a list of sentences.
 """
 import collections
 import json
@@ -23,6 +23,8 @@ WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "under_orders.
 TAG = "ORDERS_TAG=%d.%d" % (os.getpid(), SEED)
 CALLED_BY = {"leaf": "step", "step": "request"}
 CALLS = {"step": ("leaf", 5), "request": ("step", 3)}
+
+EVENTS = ["call", "call,c_call", "call,exception", "call,line"]  # calls are counted, so they are always recorded
 
 TO_JOIN = 2  # seconds for an image to begin
 
@@ -91,8 +93,10 @@ def order(worker):
         status, said = attach(worker, pid) if name == "attach" else evprof("detach", "-q", pid)
         worker.attached = started if name == "attach" and status == 0 else None
     else:
-        name = chance.choice(["stop", "start", "mark", "snapshot"])
-        words = {"mark": ["mark"] + socket + ["a mark"], "snapshot": ["snapshot", "-q", "-o", next_snapshot(pid)] + socket}
+        name = chance.choice(["stop", "start", "events", "mark", "snapshot"])
+        words = {"events": ["start", "--events", chance.choice(EVENTS)] + socket,
+                 "mark": ["mark"] + socket + ["a mark"],
+                 "snapshot": ["snapshot", "-q", "-o", next_snapshot(pid)] + socket}
         status, said = evprof(*(words.get(name, [name] + socket) + [pid]))
         worker.stopped = worker.stopped or name == "stop"
     done[name] += 1
