@@ -26,7 +26,8 @@ CALLS = {"step": ("leaf", 5), "request": ("step", 3)}
 
 EVENTS = ["call", "call,c_call", "call,exception", "call,line"]  # calls are counted, so they are always recorded
 
-TO_JOIN = 2  # seconds for an image to begin
+TO_JOIN = 2  # seconds until a worker gets its first order
+TO_FOLLOW = 60  # seconds until an image that goes on has followed an order
 
 chance = random.Random(SEED)
 directory = tempfile.mkdtemp(prefix="orders.", dir=os.getcwd())
@@ -57,7 +58,7 @@ class Worker:
             more["EVPROF_KEEP"] = "2s"
         self.process = subprocess.Popen([sys.executable, WORKER, log, "%.3f" % chance.uniform(2, 20), str(SEED + number)],
                                         env=environment(**more), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        self.stopped, self.attached = False, None
+        self.stopped, self.attached, self.unsure = False, None, None  # the latter two are images (start_of)
         self.began = time.monotonic()
         self.traces = 0
 
@@ -78,33 +79,38 @@ def evprof(*words):
     return ran.returncode, ran.stdout.decode("utf-8", "replace").strip()
 
 
-def attach(worker, pid):
+def attach_words(worker):
     worker.traces += 1
-    output = os.path.join(traces, "attached-%s-%d.evp" % (pid, worker.traces))
-    return evprof("attach", "-q", "--events", "call", "-o", output, pid)
+    output = os.path.join(traces, "attached-%d-%d.evp" % (worker.process.pid, worker.traces))
+    return ["attach", "-q", "--events", "call", "-o", output]
 
 
 def order(worker):
-    """One order to one worker. One that ends or executes itself meanwhile need not follow."""
+    """One order to one worker. One that ends or executes itself meanwhile need not follow; any other does, within TO_FOLLOW."""
     pid, socket = str(worker.process.pid), ["--socket", os.path.join(directory, "socket")]
-    started = start_of(pid)
+    started, end = start_of(pid), time.monotonic() + TO_FOLLOW
     if worker.kind == "bare":
         name = "detach" if worker.attached == started else "attach"
-        status, said = attach(worker, pid) if name == "attach" else evprof("detach", "-q", pid)
-        worker.attached = started if name == "attach" and status == 0 else None
+        words = ["detach", "-q"] if name == "detach" else attach_words(worker)
     else:
         name = chance.choice(["stop", "start", "events", "mark", "snapshot"])
         words = {"events": ["start", "--events", chance.choice(EVENTS)] + socket,
                  "mark": ["mark"] + socket + ["a mark"],
-                 "snapshot": ["snapshot", "-q", "-o", next_snapshot(pid)] + socket}
-        status, said = evprof(*(words.get(name, [name] + socket) + [pid]))
+                 "snapshot": ["snapshot", "-q", "-o", next_snapshot(pid)] + socket}.get(name, [name] + socket)
         worker.stopped = worker.stopped or name == "stop"
+    status, said = evprof(*(words + [pid]))
     done[name] += 1
-    if status != 0:
-        time.sleep(0.5)
-        if worker.runs() and started == start_of(pid):
+    done["too late"] += status != 0
+    # An image that begins is not there yet, and one that ends no longer, for as long as the machine takes.
+    while status != 0 and worker.runs() and started == start_of(pid) and started != worker.unsure:
+        if time.monotonic() > end:
             wrong.append("%s of %s %s, which goes on, ended with %d: %s" % (name, worker.kind, pid, status, said))
-        done["too late"] += 1
+            break
+        time.sleep(0.5)
+        status, said = evprof(*(words + [pid]))
+    worker.attached = started if name == "attach" and status == 0 else None
+    if started != start_of(pid):
+        worker.unsure = start_of(pid)  # the order may have reached this image or the one before
 
 
 def start_of(pid):
