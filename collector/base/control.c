@@ -163,6 +163,7 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 	message->start_time = (uint64_t)start_time;
 	message->root = json_is_true(root);
 	message->sample_rate = (int)sample_rate;
+	message->outside = sample_rate && json_is_true(json_object_get(object, "outside"));
 	message->memory_interval = (uint64_t)memory_interval;
 	message->native = json_is_true(json_object_get(object, "native"));
 	message->malloc_unseen = json_is_true(json_object_get(object, "malloc_unseen"));

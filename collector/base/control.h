@@ -46,6 +46,7 @@ struct control_message {
 	uint64_t start_time;
 	bool root;
 	int sample_rate;	  /* samples a second; 0: not sampled */
+	bool outside;		  /* sent by a tool that samples the process */
 	uint64_t memory_interval; /* bytes between sampled allocations; 0: not sampled */
 	struct setting_keep keep; /* the stretch that the trace keeps; all zeros: all */
 	int wait_ms;		  /* of a hold: wait for processes that still run */

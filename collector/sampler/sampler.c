@@ -29,6 +29,7 @@
 #define STATES_MAX RING_SLOTS
 #define MISSES_MAX 3	      /* a thread that is missing in this many samples in a row has ended */
 #define NAME_TURNS 20	      /* samples of a thread before its name is read */
+#define END_MS 1000	      /* for a process without memory to end; else it has called exec */
 #define READY_WAIT_NS 1000000 /* until Python runs a function, and while recording is stopped */
 #define NS 1000000000u
 
@@ -57,6 +58,7 @@ struct sampler {
 	pid_t pid;
 	uint64_t sampling;
 	int pidfd;
+	int tool; /* whose end ends sampling; -1: the process itself has started the sampler */
 	struct sampler_rights rights;
 	struct remote remote;
 	struct ring_writer writer;
@@ -399,18 +401,31 @@ static void pause_all(struct sampler *sampler)
 
 enum turn { TURN_SAMPLE, TURN_WAIT, TURN_END };
 
+/* Reads the layout from the process. A tool's stays: the read shows whether the image is still there. */
+static int read_layout(struct sampler *sampler, struct sampling *layout)
+{
+	uint64_t word;
+
+	if (sampler->tool < 0)
+		return remote_read_now(&sampler->remote, sampler->sampling, layout, sizeof(*layout));
+	*layout = sampler->remote.layout;
+	return remote_read_now(&sampler->remote, layout->code_type, &word, sizeof(word));
+}
+
 /* Decides what to do in this interval. */
 static enum turn next_turn(struct sampler *sampler)
 {
 	struct sampling layout;
 	uint32_t recording;
-	int r = remote_read_now(&sampler->remote, sampler->sampling, &layout, sizeof(layout));
+	int r = read_layout(sampler, &layout);
 
 	if (r || atomic_load(&sampler->writer.header->target_state) != RING_TARGET_RUNNING)
 		return TURN_END;
 	if (layout.ready != SAMPLING_READY || !layout.rate || layout.rate > SAMPLING_RATE_MAX)
 		return TURN_WAIT;
 	sampler->remote.layout = layout;
+	if (sampler->tool >= 0)
+		return TURN_SAMPLE;
 	r = remote_read_now(&sampler->remote, layout.recording, &recording, sizeof(recording));
 	if (r == 0 && recording == layout.recording_value)
 		return TURN_SAMPLE;
@@ -418,14 +433,14 @@ static enum turn next_turn(struct sampler *sampler)
 	return TURN_WAIT;
 }
 
-/* False: the process has ended. */
+/* False: the process or the tool has ended. */
 static bool wait_until(const struct sampler *sampler, uint64_t ns)
 {
 	uint64_t now = clock_now_ns(), left = ns > now ? ns - now : 0;
 	struct timespec timeout = {.tv_sec = (time_t)(left / NS), .tv_nsec = (long)(left % NS)};
-	struct pollfd end = {.fd = sampler->pidfd, .events = POLLIN};
+	struct pollfd ends[] = {{.fd = sampler->pidfd, .events = POLLIN}, {.fd = sampler->tool, .events = POLLRDHUP}};
 
-	return ppoll(&end, 1, &timeout, NULL) == 0;
+	return ppoll(ends, 2, &timeout, NULL) == 0;
 }
 
 /*
@@ -463,17 +478,43 @@ static void sample_until_end(struct sampler *sampler)
 	}
 }
 
+/* Takes the layout that a tool has sent. 0 or -errno. */
+static int take_layout(struct sampler *sampler)
+{
+	struct sampling *layout = &sampler->remote.layout;
+
+	sampler->tool = SAMPLING_TOOL_FD;
+	fcntl(SAMPLING_TOOL_FD, F_SETFD, FD_CLOEXEC);
+	return read(SAMPLING_TOOL_FD, layout, sizeof(*layout)) == sizeof(*layout) ? 0 : -EINVAL;
+}
+
+/*
+ * The image goes on without the ring, as after a rejoin. If the process has ended, the collector sees how: a process
+ * that ends loses its memory first.
+ */
+static void leave_process(struct sampler *sampler)
+{
+	struct pollfd end = {.fd = sampler->pidfd, .events = POLLIN};
+	struct sampling layout;
+
+	if (poll(&end, 1, read_layout(sampler, &layout) ? END_MS : 0) == 0)
+		atomic_store_explicit(&sampler->writer.header->target_state, RING_TARGET_REPLACED,
+				      memory_order_release);
+}
+
 int sampler_run(pid_t pid, uint64_t sampling)
 {
 	static struct sampler sampler;
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SAMPLING_LOCK_BYTE, .l_len = 1};
 	int error;
 
-	sampler = (struct sampler){.pid = pid, .sampling = sampling, .remote = {.fd = SAMPLING_MEMORY_FD}};
+	sampler = (struct sampler){.pid = pid, .sampling = sampling, .tool = -1, .remote = {.fd = SAMPLING_MEMORY_FD}};
 	sampler.stacks.remote = &sampler.remote;
 	fcntl(SAMPLING_RING_FD, F_SETFD, FD_CLOEXEC);
 	fcntl(SAMPLING_MEMORY_FD, F_SETFD, FD_CLOEXEC);
-	error = ring_writer_open(&sampler.writer, SAMPLING_RING_FD);
+	error = sampling ? 0 : take_layout(&sampler);
+	if (!error)
+		error = ring_writer_open(&sampler.writer, SAMPLING_RING_FD);
 	if (error)
 		return error;
 	/* If pidfd_open() is refused, the next read finds that the process is gone. */
@@ -488,6 +529,8 @@ int sampler_run(pid_t pid, uint64_t sampling)
 	sample_until_end(&sampler);
 	while (sampler.thread_count)
 		end_thread(&sampler, &sampler.threads[sampler.thread_count - 1]);
+	if (sampler.tool >= 0)
+		leave_process(&sampler);
 	free(sampler.threads);
 	sampled_codes_done(&sampler.codes);
 	return 0;

@@ -13,8 +13,8 @@
 #include <sys/types.h>
 
 /*
- * Samples the process until it ends or calls exec. sampling: the address of its struct sampling. Descriptors: as in
- * evprof/sampling.h. Returns 0 or -errno: it could not begin.
+ * Samples the process until it ends or calls exec. sampling: the address of its struct sampling; 0: for a tool, until
+ * that ends sampling. Descriptors: as in evprof/sampling.h. Returns 0 or -errno: it could not begin.
  */
 int sampler_run(pid_t pid, uint64_t sampling);
 

@@ -83,10 +83,17 @@ static int on_join(void *context, const struct control_message *message, int mem
 {
 	struct collector *collector = context;
 	struct session *session;
-	int error = open_session(collector, message, who->uid, &session, reason, reason_bytes);
+	struct ucred process = *who;
+	const char *wrong = message->outside ? process_of_tool(pidfd, &process) : NULL;
+	int error;
 
+	if (wrong) {
+		snprintf(reason, reason_bytes, "%s", wrong);
+		return -EPERM;
+	}
+	error = open_session(collector, message, who->uid, &session, reason, reason_bytes);
 	if (!error)
-		error = session_join(session, message, memfd, pidfd, who, reason, reason_bytes);
+		error = session_join(session, message, memfd, pidfd, &process, reason, reason_bytes);
 	if (!error)
 		collector->had_session = true;
 	collector->pace = (struct pace){0};

@@ -278,7 +278,7 @@ int main(int argc, char **argv)
 		return parsed == OPTIONS_DONE ? 0 : 2;
 	log_level = (enum log_level)options.log_level;
 	enough = raise_file_limit();
-	if (options.sampling)
+	if (options.sampled)
 		return sample(&options);
 	if (!enough || (!options.private && !prepare_daemon(&options)) || !configure(&options, &config))
 		return 1;

@@ -118,7 +118,7 @@ static const char help_text[] =
     "  --private            serve one process tree on descriptor 3, then end; used by libevprof.so and evprof run\n"
     "  --resume PID         ... after the collector of this first process is gone, in a second trace next to the "
     "first\n"
-    "  --sample PID:ADDRESS sample the stacks of one process into its ring; used by libevprof.so\n"
+    "  --sample PID[:ADDRESS]  sample the stacks of one process into its ring; used by libevprof.so and evprof attach\n"
     "  --help, --version\n"
     "\n"
     "SIGTERM and SIGINT end it, after it has written all events. SIGUSR1 writes its status, as evprof status --json,\n"
@@ -141,7 +141,7 @@ static enum options_result check_options(const struct options *options)
 {
 	if (options->resumes && !options->private)
 		return option_error("--resume goes with --private", "");
-	if (options->sampling)
+	if (options->sampled)
 		return options->private || options->socket ? option_error("--sample goes alone", "") : OPTIONS_RUN;
 	if (options->private)
 		return options->socket || options->output_dir ? option_error("--private goes alone", "") : OPTIONS_RUN;
@@ -293,10 +293,11 @@ static enum options_result take_resume(const char *pid, struct options *options)
 
 static enum options_result take_sample(const char *place, struct options *options)
 {
-	return sscanf(place, "%d:%" SCNx64, &options->sampled, &options->sampling) == 2 && options->sampled > 0 &&
-		       options->sampling
+	int found = sscanf(place, "%d:%" SCNx64, &options->sampled, &options->sampling);
+
+	return options->sampled > 0 && (found == 1 || (found == 2 && options->sampling))
 		   ? OPTIONS_RUN
-		   : option_error("--sample is a pid and an address, not ", place);
+		   : option_error("--sample is a pid, or a pid and an address, not ", place);
 }
 
 static enum options_result take_output(const char *output, struct options *options)

@@ -52,6 +52,21 @@ static pid_t pidfd_pid(int pidfd)
 	return pid;
 }
 
+const char *process_of_tool(int pidfd, struct ucred *who)
+{
+	pid_t pid = proc_is_ours() ? pidfd_pid(pidfd) : 0;
+	struct stat status;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	if (pid <= 0 || stat(path, &status) < 0)
+		return "the collector does not find the process that is to be sampled";
+	if (who->uid != 0 && who->uid != status.st_uid)
+		return "the process that is to be sampled is another user's";
+	who->pid = pid;
+	return NULL;
+}
+
 /* Replaces the sender's pidfd, which /proc cannot identify here, by one that we open. */
 static const char *replace_pidfd(int pidfd, pid_t pid, bool *dead)
 {

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "evprof/ring.h"
@@ -123,6 +124,12 @@ struct process {
 	bool superseded; /* complete, and another image of the process has joined: no answer is awaited */
 	bool answered;	 /* collector_state is final, as far as possible while the session lives */
 };
+
+/*
+ * For a join that a tool sends in place of a process: who, the tool, becomes the process of the pidfd. The user stays
+ * the tool's. NULL, or one line: the tool may not do that.
+ */
+const char *process_of_tool(int pidfd, struct ucred *who);
 
 /*
  * Checks and maps the memory of a join. Takes over both descriptors on success only. On failure -errno and one line in

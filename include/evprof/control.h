@@ -32,6 +32,9 @@
  *   root        boolean   this image started the session
  *   events      array     of strings: the recorded kinds
  *   sample_rate integer   optional: stacks are sampled at this rate in samples a second, without hooks (sampling.h)
+ *   outside     boolean   optional, with sample_rate: a tool sends the message in place of a process without library
+ *                         (sampling.h). The pidfd is required, and the process's, as are pid and start_time. The tool's
+ *                         user is that of the process, or root
  *   memory_interval  integer  optional: allocations are sampled, one for each so many bytes on average
  *   keep_ns, keep_bytes  integer  optional: the trace keeps its last stretch only, of so many nanoseconds or bytes
  *   keep_alive  boolean   optional: the trace keeps what is alive, and sums of the rest

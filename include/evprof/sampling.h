@@ -12,6 +12,10 @@
  * process. It claims slots of the ring, one for each thread, and writes calls, returns and lines there. The process
  * runs meanwhile, so a stack that does not look like one is read again, and then skipped.
  *
+ * `evprof attach --sample` loads no library. It finds the same fields from outside (tools/stack/layout.h), makes a
+ * ring, joins with it in place of the process ("outside" in control.h), and starts `evprof-collector --sample PID`.
+ * This sampler reads the struct from the socket SAMPLING_TOOL_FD, once. It ends when the tool shuts down or ends.
+ *
  * Offsets are in bytes. Addresses are those of the process.
  */
 #ifndef EVPROF_SAMPLING_H
@@ -21,6 +25,7 @@
 
 #define SAMPLING_RING_FD 3
 #define SAMPLING_MEMORY_FD 4
+#define SAMPLING_TOOL_FD 5
 #define SAMPLING_READY 0x6c706d73u
 
 /*

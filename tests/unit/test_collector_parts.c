@@ -14,12 +14,14 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "collector/base/clock.h"
 #include "collector/base/control.h"
 #include "collector/ring/layout.h"
 #include "collector/server/options.h"
+#include "collector/session/process.h"
 #include "collector/trace/output.h"
 #include "collector/server/listen.h"
 #include "collector/server/server.h"
@@ -426,4 +428,25 @@ Test(collector_parts, options_are_checked)
 	cr_assert_eq(options_of((const char *[]){"--private", "--format", "pstats,nonsense", NULL}, &options),
 		     OPTIONS_WRONG);
 	cr_assert_eq(options_of((const char *[]){"--private", "--format", "pstats,html", NULL}, &options), OPTIONS_RUN);
+}
+
+Test(collector_parts, a_tool_joins_for_its_own_processes)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0), file = open("/dev/null", O_RDONLY);
+	const struct ucred tool = {.pid = 1, .uid = geteuid()}, stranger = {.pid = 1, .uid = geteuid() + 1},
+			   root = {.pid = 1};
+	struct ucred who = tool;
+
+	cr_assert_geq(pidfd, 0);
+	cr_expect_null(process_of_tool(pidfd, &who));
+	cr_expect(who.pid == getpid() && who.uid == geteuid(), "it is the process, and its user");
+	who = root;
+	cr_expect_null(process_of_tool(pidfd, &who));
+	who = stranger;
+	cr_expect(strstr(process_of_tool(pidfd, &who), "another user's"));
+	cr_expect_eq(who.pid, 1);
+	who = tool;
+	cr_expect(strstr(process_of_tool(file, &who), "does not find"), "no pidfd");
+	close(file);
+	close(pidfd);
 }

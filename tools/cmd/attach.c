@@ -20,6 +20,7 @@
 
 #include "attach/attach.h"
 #include "attach/folder.h"
+#include "cmd/sample.h"
 #include "cmd/verbs.h"
 #include "control/collectors.h"
 #include "evprof/control.h"
@@ -43,6 +44,8 @@ static const char attach_help[] =
     "      --keep LIMIT    keep the last stretch only: 30s, 256M; see evprof snapshot\n"
     "      --include LIST, --exclude LIST\n"
     "                      record some functions only, as EVPROF_INCLUDE and EVPROF_EXCLUDE\n"
+    "      --sample[=RATE] sample stacks RATE times a second (default: 100) from outside: nothing is loaded into the\n"
+    "                      process, and it is not stopped. Ends with --for, Ctrl-C, or the process\n"
     "      --socket SOCKET join the collector at this socket (default: EVPROF_SOCKET, or a private one)\n"
     "      --wait TIME     for the process to follow, which it does at its next instruction of Python (default: 10s)\n"
     "  -q, --quiet         print errors only\n"
@@ -72,6 +75,7 @@ static const char detach_help[] =
 struct attaching {
 	const char *verb;
 	const char *output, *events, *keep, *include, *exclude, *socket, *duration, *wait;
+	uint32_t sample_rate; /* 0: the library records */
 	bool quiet;
 	int64_t for_ms; /* 0: until evprof detach */
 	int64_t wait_ms;
@@ -163,15 +167,21 @@ static const char *socket_of(const struct attaching *attaching)
 	return socket && *socket ? socket : NULL;
 }
 
+static bool output_path(const struct attaching *attaching, pid_t pid, char output[PATH_MAX])
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "evprof-%d.evp", (int)pid);
+	return absolute_path(attaching->output ? attaching->output : name, output);
+}
+
 static bool write_settings(const struct attaching *attaching, const char *session, char settings[ATTACH_SETTINGS_BYTES])
 {
 	const char *socket = socket_of(attaching);
-	char name[64], output[PATH_MAX], at[PATH_MAX];
+	char output[PATH_MAX], at[PATH_MAX];
 
 	settings[0] = 0;
-	snprintf(name, sizeof(name), "evprof-%d.evp", (int)attaching->target.pid);
-	if (!absolute_path(attaching->output ? attaching->output : name, output) ||
-	    (socket && !absolute_path(socket, at)))
+	if (!output_path(attaching, attaching->target.pid, output) || (socket && !absolute_path(socket, at)))
 		return false;
 	return add_setting(settings, ATTACH_SETTINGS_BYTES, ENV_OUTPUT, output) &&
 	       add_setting(settings, ATTACH_SETTINGS_BYTES, ENV_SOCKET, socket ? at : NULL) &&
@@ -390,6 +400,42 @@ static int attach(struct attaching *attaching)
 	return detach(attaching);
 }
 
+static bool take_sample(void *request, const struct verb_option *option, const char *value)
+{
+	struct attaching *attaching = request;
+	const char *allowed = value ? setting_sample_rate(value, &attaching->sample_rate) : NULL;
+
+	(void)option;
+	if (!value)
+		attaching->sample_rate = SAMPLING_RATE_DEFAULT;
+	return !allowed || cli_misused("attach", "--sample %s is not understood; allowed: %s", value, allowed);
+}
+
+static int sample(const struct attaching *attaching, pid_t pid)
+{
+	struct run_places places;
+	char output[PATH_MAX];
+	int status = CLI_FAILED;
+
+	if (attaching->events || attaching->keep || attaching->include || attaching->exclude) {
+		cli_misused("attach", "--sample goes without --events, --keep, --include and --exclude");
+		return CLI_FAILED;
+	}
+	if (!output_path(attaching, pid, output))
+		output_message("evprof attach: the path of the trace is too long");
+	else if (run_places_find(&places) == 0) {
+		status = sample_process(&(const struct sample_request){.pid = pid,
+								       .rate = attaching->sample_rate,
+								       .socket = socket_of(attaching),
+								       .output = output,
+								       .program = places.collector,
+								       .for_ms = attaching->for_ms,
+								       .quiet = attaching->quiet});
+		run_places_done(&places, 0);
+	}
+	return status;
+}
+
 static int parse(struct attaching *attaching, const struct verb_usage *usage, int argc, char **argv)
 {
 	int status = verb_parse(usage, argc, argv, attaching, NULL);
@@ -397,8 +443,11 @@ static int parse(struct attaching *attaching, const struct verb_usage *usage, in
 
 	if (status != VERB_PARSED)
 		return status;
-	if (!parse_pid(attaching, argc, argv, &pid) || !parse_times(attaching) || !check_keep(attaching) ||
-	    find_target(attaching, pid) < 0)
+	if (!parse_pid(attaching, argc, argv, &pid) || !parse_times(attaching) || !check_keep(attaching))
+		return CLI_FAILED;
+	if (attaching->sample_rate)
+		return sample(attaching, pid);
+	if (find_target(attaching, pid) < 0)
 		return CLI_FAILED;
 	return VERB_PARSED;
 }
@@ -412,6 +461,7 @@ int cmd_attach(int argc, char **argv)
 	    VERB_TEXT("keep", 0, attaching, keep),
 	    VERB_TEXT("include", 0, attaching, include),
 	    VERB_TEXT("exclude", 0, attaching, exclude),
+	    VERB_TAKE("sample", 0, optional_argument, take_sample, 0),
 	    VERB_TEXT("socket", 0, attaching, socket),
 	    VERB_TEXT("wait", 0, attaching, wait),
 	    VERB_FLAG("quiet", 'q', attaching, quiet),

@@ -121,9 +121,13 @@ static void close_from(int first)
 		close(fd);
 }
 
-/* In the child: becomes the collector. report: a pipe that exec closes; on failure errno is written to it. */
-static void become_collector(const char *collector, int listening, int report)
+/*
+ * In the child: becomes the collector's program, with fds from CONTROL_LISTEN_FD on. report: a pipe that exec closes;
+ * on failure errno is written to it.
+ */
+static void become_collector(const char *collector, char *const *argv, const int *fds, int count, int report)
 {
+	int moved[RUN_COLLECTOR_FDS], behind = CONTROL_LISTEN_FD + count;
 	int null = open("/dev/null", O_RDWR);
 	char *environment[ENVIRONMENT_MAX];
 	sigset_t none;
@@ -133,22 +137,24 @@ static void become_collector(const char *collector, int listening, int report)
 	if (null < 0)
 		null = open("/", O_PATH); /* without /dev: pipes of the program must still be replaced */
 	setsid();
-	/* Moves both above the descriptors that are assigned next. */
-	listening = fcntl(listening, F_DUPFD, 10);
+	/* Moves all above the descriptors that are assigned next. */
+	for (int i = 0; i < count; i++)
+		moved[i] = fcntl(fds[i], F_DUPFD, 10);
 	report = fcntl(report, F_DUPFD_CLOEXEC, 10);
 	for (fd = 0; fd < 3; fd++)
 		dup2(null, fd);
-	dup2(listening, CONTROL_LISTEN_FD);
-	dup2(report, CONTROL_LISTEN_FD + 1);
-	fcntl(CONTROL_LISTEN_FD + 1, F_SETFD, FD_CLOEXEC);
-	close_from(CONTROL_LISTEN_FD + 2);
+	for (int i = 0; i < count; i++)
+		dup2(moved[i], CONTROL_LISTEN_FD + i);
+	dup2(report, behind);
+	fcntl(behind, F_SETFD, FD_CLOEXEC);
+	close_from(behind + 1);
 	environment_copy(environ, environment, ENVIRONMENT_MAX);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (chdir("/") == 0)
-		execle(collector, "evprof-collector", "--private", (char *)NULL, environment);
+		execve(collector, argv, environment);
 	error = errno;
-	if (write(CONTROL_LISTEN_FD + 1, &error, sizeof(error)) < 0)
+	if (write(behind, &error, sizeof(error)) < 0)
 		_exit(126);
 	_exit(127);
 }
@@ -164,8 +170,7 @@ static pid_t fork_unseen(void)
 	return child < 0 ? fork() : child;
 }
 
-/* Starts the collector as a grandchild: it outlives evprof run and is no child of it. */
-static int start_collector(const char *collector, int listening)
+int run_collector_program(const char *collector, char *const *argv, const int *fds, int count)
 {
 	int report[2];
 	int error = 0;
@@ -176,7 +181,7 @@ static int start_collector(const char *collector, int listening)
 	child = fork_unseen();
 	if (child == 0) {
 		if (fork_unseen() == 0)
-			become_collector(collector, listening, report[1]);
+			become_collector(collector, argv, fds, count, report[1]);
 		_exit(0);
 	}
 	close(report[1]);
@@ -192,12 +197,13 @@ static int start_collector(const char *collector, int listening)
 
 int run_collector_start(const char *socket, const char *collector)
 {
+	char *argv[] = {(char *)"evprof-collector", (char *)"--private", NULL};
 	int listening, error;
 
 	listening = open_socket(socket, true);
 	if (listening < 0)
 		return print_error("cannot listen at", socket, -listening);
-	error = start_collector(collector, listening);
+	error = run_collector_program(collector, argv, &listening, 1);
 	close(listening);
 	return error ? print_error("cannot start", collector, -error) : 0;
 }
@@ -213,8 +219,7 @@ static int start_private(struct run_session *session, const char *collector)
 
 /* --- the session --- */
 
-/* The bytes in hexadecimal, for text that is not UTF-8. NULL: no memory. */
-static json_t *json_hex(const char *bytes)
+json_t *run_session_hex(const char *bytes)
 {
 	size_t count = strlen(bytes);
 	char *digits = malloc(2 * count + 1);
@@ -231,9 +236,10 @@ static json_t *json_hex(const char *bytes)
 static int send_hold(struct run_session *session, const char *output)
 {
 	json_t *path = json_string(output);
-	json_t *message = json_pack("{s:i, s:s, s:s, s:i, s:o, s:o*}", "evprof", CONTROL_VERSION, "type", "hold",
-				    "session", session->id, "wait_ms", session->wait_ms, "output",
-				    path ? path : json_string("/"), "output_bytes", path ? NULL : json_hex(output));
+	json_t *message =
+	    json_pack("{s:i, s:s, s:s, s:i, s:o, s:o*}", "evprof", CONTROL_VERSION, "type", "hold", "session",
+		      session->id, "wait_ms", session->wait_ms, "output", path ? path : json_string("/"),
+		      "output_bytes", path ? NULL : run_session_hex(output));
 	char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
 	int error = text ? 0 : -ENOMEM;
 

@@ -27,6 +27,16 @@ int run_session_open(struct run_session *session, const char *socket, const char
  */
 int run_collector_start(const char *socket, const char *collector);
 
+/*
+ * Starts the collector's program with these descriptors from CONTROL_LISTEN_FD on, as a grandchild: it outlives this
+ * process and is no child of it. Returns 0 or -errno.
+ */
+#define RUN_COLLECTOR_FDS 3
+int run_collector_program(const char *collector, char *const *argv, const int *fds, int count);
+
+/* The bytes in hexadecimal, for text that is not UTF-8. NULL: no memory. */
+json_t *run_session_hex(const char *bytes);
+
 /* Makes the id of a session, its secret, of CONTROL_SESSION_DIGITS digits. Returns 0 or -errno. */
 int run_session_id(char *id);
 

@@ -1,0 +1,101 @@
+/*
+ * test_attach_sample.c - evprof attach --sample sees what a Python does, and the Python does not see it: the program
+ * measures its own functions, and looks at its own descriptors, threads and mappings (programs/sampled_outside.py).
+ */
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "process.h"
+
+static void expect_how(const struct outcome *outcome, const char *trace, const char *how)
+{
+	json_t *info = trace_info(trace);
+	const char *found =
+	    json_string_value(json_object_get(json_array_get(json_object_get(info, "processes"), 0), "how"));
+
+	expect(outcome, found && !strcmp(found, how), "the trace says how it ended: %s", found ? found : "");
+	expect(outcome, info_lost(info, NULL) == 0, "nothing is lost");
+	json_decref(info);
+}
+
+SCENARIO(attach_sample, shares, 6)
+{
+	struct outcome *outcome = run(.python = python, .how = JOB_BARE, .timeout_s = 300,
+				      .args = {"@sampled_outside.py", build_path("evprof"), "sampled.evp", "4s"});
+	json_t *said = json_loads(outcome->out, 0, NULL), *report;
+	char *trace = text("%s/sampled.evp", outcome->directory);
+	double brief, lasting;
+
+	expect(outcome, outcome->status == 0 && said, "it ends well and prints JSON");
+	expect(outcome, json_integer_value(json_object_get(said, "status")) == 0, "the tool ends well: %s",
+	       json_string_value(json_object_get(said, "said")));
+	expect(outcome, json_equal(json_object_get(said, "before"), json_object_get(said, "during")),
+	       "nothing is loaded into it, and nothing traces it");
+	expect_how(outcome, trace, "detached");
+	report = trace_report(trace, NULL);
+	brief = report_seconds(report, "sampled_outside.py", "short");
+	lasting = report_seconds(report, "sampled_outside.py", "long");
+	/* A sampler that gets no processor for a while errs by that while. */
+	expect(outcome, lasting > brief && brief > 0, "short has %f s, long %f s; by itself: %s", brief, lasting,
+	       json_dumps(json_object_get(said, "spent"), 0));
+	expect(outcome,
+	       report_seconds(report, "sampled_outside.py", "waits") >= 0 &&
+		   report_calls(report, "sampled_outside.py", "waits") == 1,
+	       "the other thread is in it, too");
+	expect_balanced(outcome, report);
+	json_decref(report);
+	json_decref(said);
+}
+
+/* A program that says when it runs. */
+static struct background *start_loop(const struct python *python, const char *seconds)
+{
+	struct background *loop = background_start(&(const struct job){
+	    .python = python,
+	    .how = JOB_BARE,
+	    .args = {"-c",
+		     "import sys, time\ndef work(): time.sleep(0.001)\nend = time.time() + float(sys.argv[1])\n"
+		     "while time.time() < end: work()",
+		     seconds}});
+
+	for (time_t end = time(NULL) + 120;
+	     !strstr(tool("stack", text("%d", (int)loop->pid))->out, "work") && time(NULL) < end;)
+		usleep(10000);
+	return loop;
+}
+
+SCENARIO(attach_sample, until_the_program_ends, 6)
+{
+	struct background *loop = start_loop(python, "4");
+	char *trace = text("%s.evp", loop->log);
+	struct outcome *outcome = tool("attach", "--sample", "-o", trace, text("%d", (int)loop->pid));
+
+	expect(outcome, outcome->status == 0, "the tool ends with the program");
+	expect_how(outcome, trace, "exit");
+	background_wait(loop);
+}
+
+static void expect_refusal(const char *pid, const char *option, const char *line)
+{
+	struct outcome *outcome = tool("attach", "--sample", option, "--for=1s", pid);
+
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, line), "a line has: %s", line);
+}
+
+SCENARIO(attach_sample, refusals, SCENARIO_ONCE)
+{
+	struct background *sleeps =
+	    background_start(&(const struct job){.how = JOB_BARE, .args = {"/bin/sleep", "60"}});
+	char *pid = text("%d", (int)sleeps->pid);
+
+	(void)python;
+	expect_refusal("999999999", "-q", "there is no process 999999999");
+	expect_refusal(pid, "-q", "is no CPython");
+	expect_refusal(pid, "--keep=1s", "--sample goes without");
+	expect_refusal(pid, "--events=call", "--sample goes without");
+	expect_refusal(pid, "--sample=0", "allowed: 1 to 10000");
+	background_stop(sleeps);
+}
