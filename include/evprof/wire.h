@@ -98,7 +98,9 @@
  * come in the threads of a process where these next write, with the same first extra word: the CPU time of the process
  * in ns at which all threads changed. A WIRE_THIN_END names the functions that were thinned until then. Two code ids
  * stand in a word (wire_thinned()). The value says why, and what an event costs (wire_thin_value()). A frame of a
- * thinned function is off the stack from the WIRE_THIN on, and no end comes for it.
+ * thinned function is off the stack from the WIRE_THIN on, and no end comes for it. Of a function with
+ * WIRE_THIN_C_CALLS only the calls of C functions are thinned; these are off the stack. A WIRE_THIN_END without ids
+ * says that there is a budget.
  *
  * WIRE_OPEN events name the Python functions on the stack, one after the other, each with its line where lines are
  * recorded. They are for readers that begin in the middle: they repeat what earlier events say and do not change the
@@ -203,7 +205,8 @@ enum wire_burst {
 	WIRE_BURST_OTHER = 1,  /* any other reason: it is no sample */
 };
 
-#define WIRE_THIN_MOST 28u /* code ids in a WIRE_THIN or WIRE_THIN_END */
+#define WIRE_THIN_MOST 28u	     /* code ids in a WIRE_THIN or WIRE_THIN_END */
+#define WIRE_THIN_C_CALLS (1u << 31) /* with a code id there: only the calls of C functions that it makes */
 
 #define WIRE_ARGUMENT_TEXT_BYTES 88u /* of one WIRE_ARGUMENT */
 #define WIRE_TEXT_MAX_BYTES 1056u    /* of an argument */
@@ -332,10 +335,15 @@ static inline uint32_t wire_thin_cost(uint32_t head)
 	return head >> WIRE_VALUE_SHIFT >> 2;
 }
 
-/* Code id number i of a WIRE_THIN or WIRE_THIN_END; 0: none. extra: its extra words, i: below WIRE_THIN_MOST. */
+/*
+ * Code id number i of a WIRE_THIN or WIRE_THIN_END, maybe with WIRE_THIN_C_CALLS; 0: none. extra: its extra words, i:
+ * below WIRE_THIN_MOST.
+ */
 static inline uint32_t wire_thinned(uint32_t head, const uint64_t *extra, unsigned i)
 {
-	return 1 + i / 2 < wire_extra_words(head) ? (uint32_t)(extra[1 + i / 2] >> i % 2 * 32) & WIRE_ARG_MAX : 0;
+	uint32_t word = 1 + i / 2 < wire_extra_words(head) ? (uint32_t)(extra[1 + i / 2] >> i % 2 * 32) : 0;
+
+	return word & WIRE_ARG_MAX ? word & (WIRE_ARG_MAX | WIRE_THIN_C_CALLS) : 0;
 }
 
 /* The number of an extended event that has one. extra: its extra words, if any. */

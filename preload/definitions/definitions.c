@@ -314,29 +314,31 @@ bool definitions_hides_code(struct object *code)
 	return may_hide() && definitions_code(code) & (DEFINITION_HIDDEN | CODE_THINNED);
 }
 
-bool definitions_thin_code(const struct object *code, uint32_t id, bool thin)
+#define ALL_THINNED ((uint64_t)CODE_SLOW_THINNED << 32 | CODE_THINNED)
+
+bool definitions_thin_code(const struct object *code, uint32_t id, enum thinned thinned)
 {
-	const uint64_t thinned = (uint64_t)CODE_SLOW_THINNED << 32 | CODE_THINNED;
+	static const uint64_t flags[] = {[THINNED_C_CALLS] = CODE_THINS_C_CALLS, [THINNED] = ALL_THINNED};
 	uint64_t value;
 	bool can;
 
 	process_lock();
-	value = ids_find(&process->ids, code) & ~thinned;
+	value = ids_find(&process->ids, code) & ~(ALL_THINNED | CODE_THINS_C_CALLS);
 	can = DEFINITION_ID((uint32_t)value) == id && value <= CODE_PLAIN_MAX;
 	if (can)
-		ids_insert(&process->ids, code, thin ? value | thinned : value);
+		ids_insert(&process->ids, code, value | flags[thinned]);
 	process_unlock();
-	filter_hides |= can && thin;
+	filter_hides |= can && thinned == THINNED;
 	return can;
 }
 
-bool definitions_is_thinned(const struct writer *writer, const struct object *code)
+bool definitions_thins_c_calls(const struct writer *writer, const struct object *code)
 {
 	uint64_t value;
 
 	if (!writer_has_room(writer) || !ids_find_fast(&writer->ids, code, &value))
 		value = process->base ? ids_find(&process->ids, code) : 0;
-	return value >> 32 & CODE_SLOW_THINNED;
+	return value & (ALL_THINNED | CODE_THINS_C_CALLS);
 }
 
 void definitions_hide_code(const struct object *code)

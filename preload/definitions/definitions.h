@@ -14,10 +14,11 @@
 
 #define DEFINITION_ID(value) ((value)&WIRE_ARG_MAX)
 #define CODE_IS_GENERATOR (1u << 27)
-#define CODE_IS_COROUTINE (1u << 29) /* or an asynchronous generator: its steps may be a task's (writer.h) */
-#define FUNCTION_THROWS (1u << 27)   /* generator.throw() or close(): the next resume is a throw */
-#define DEFINITION_HIDDEN (1u << 28) /* not to be recorded (filter.h); the id is 0 */
-#define CODE_THINNED (1u << 31)	     /* not recorded now (hooks/budget.h); with CODE_SLOW_THINNED */
+#define CODE_IS_COROUTINE (1u << 29)  /* or an asynchronous generator: its steps may be a task's (writer.h) */
+#define FUNCTION_THROWS (1u << 27)    /* generator.throw() or close(): the next resume is a throw */
+#define DEFINITION_HIDDEN (1u << 28)  /* not to be recorded (filter.h); the id is 0 */
+#define CODE_THINS_C_CALLS (1u << 30) /* the C functions that it calls are not recorded now (hooks/budget.h) */
+#define CODE_THINNED (1u << 31)	      /* nor is the function itself; with CODE_SLOW_THINNED */
 
 /*
  * Slow-path flags of a code object, in the upper half of its value in ids.h. 0 for most code; never 0 for a key that is
@@ -58,13 +59,18 @@ extern void (*definitions_meet)(const struct python_method *method, const char *
  */
 bool definitions_hides_code(struct object *code);
 
+enum thinned { THINNED_NOT, THINNED_C_CALLS, THINNED };
+
+/*
+ * Sets what is left out for now: the calls of C functions that a code object makes, or all its events, too. False: it
+ * has another id, or slow-path flags.
+ */
+bool definitions_thin_code(const struct object *code, uint32_t id, enum thinned thinned);
+
+/* Whether the calls of C functions that it makes are left out. */
+bool definitions_thins_c_calls(const struct writer *writer, const struct object *code);
+
 /* Leaves a code object out from here on: it is not the program's. GIL held. */
-/* Sets whether events of a code object are left out for now. False: it has another id, or slow-path flags. */
-bool definitions_thin_code(const struct object *code, uint32_t id, bool thin);
-
-/* Whether they are. */
-bool definitions_is_thinned(const struct writer *writer, const struct object *code);
-
 void definitions_hide_code(const struct object *code);
 bool definitions_hides_function(const struct python_method *method, struct object *callable);
 

@@ -134,7 +134,7 @@ static uint32_t value_of(unsigned why)
 static void listen(bool random, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < budget.set.count; i++)
-		definitions_thin_code(budget.codes[i], budget.set.ids[i], false);
+		definitions_thin_code(budget.codes[i], budget.set.ids[i] & WIRE_ARG_MAX, THINNED_NOT);
 	thin_change(WIRE_THIN_END, value_of(random ? WIRE_BURST_RANDOM : WIRE_BURST_OTHER), now_ns, &budget.set);
 	writer_reserve(WIRE_THIN_END); /* writes the change */
 	budget.thinned = false;
@@ -149,10 +149,14 @@ static void take_set(const struct event_counts *counts)
 	for (uint32_t i = 0; i < counts->count && budget.set.count < WIRE_THIN_MOST; i++) {
 		const struct function_events *function = &counts->at[i];
 
-		if (!function->chosen || !definitions_thin_code(function->code, function->id, true))
+		enum thinned thinned = function->own.chosen ? THINNED
+				       : function->c.chosen ? THINNED_C_CALLS
+							    : THINNED_NOT;
+
+		if (!thinned || !definitions_thin_code(function->code, function->id, thinned))
 			continue;
 		budget.codes[budget.set.count] = function->code;
-		budget.set.ids[budget.set.count++] = function->id;
+		budget.set.ids[budget.set.count++] = function->id | (thinned == THINNED ? 0 : WIRE_THIN_C_CALLS);
 	}
 }
 
@@ -291,6 +295,8 @@ void budget_look(void)
 	budget.listens = false;
 	set_timer(LOOK_NS);
 	note_begin(cpu_now());
+	/* Nothing is thinned so far. Readers learn that it may be, and note which C functions are called by whom. */
+	thin_change(WIRE_THIN_END, value_of(WIRE_BURST_OTHER), budget.begin_ns, &budget.set);
 }
 
 void budget_pause(void)

@@ -5,7 +5,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "definitions/definitions.h"
 #include "evprof/wire.h"
+#include "python/python.h"
 #include "ring/clock.h"
 #include "ring/process.h"
 
@@ -18,6 +20,8 @@
 static struct {
 	uint64_t heads[RING_SLOTS]; /* of the rings, at the beginning */
 	uint64_t begin_ticks, begin_ns;
+	const struct writer *stack_of; /* the thread whose stack at the beginning this is: ids, innermost first */
+	uint32_t stack[DEPTH], depth;
 	uint64_t events;
 	uint32_t numbers[2 * FUNCTIONS]; /* open addressing by id: 1 + index in at */
 	struct function_events at[FUNCTIONS];
@@ -27,7 +31,8 @@ static struct {
 
 struct open_call {
 	struct function_events *function;
-	uint64_t begin;
+	uint64_t begin;	  /* 0: not known */
+	uint64_t c_begin; /* of the C function that it calls; 0: none */
 };
 
 struct reading {
@@ -44,8 +49,24 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Of the calling thread. What a thread has called before the beginning may last beyond the end. */
+static void note_stack(void)
+{
+	const void *frame = python_knows_frames() ? python_running_frame() : NULL;
+
+	counts.stack_of = thread_self.writer;
+	counts.depth = 0;
+	for (; frame && counts.depth < DEPTH; frame = python_frame_back(frame)) {
+		uint32_t id = DEFINITION_ID((uint32_t)ids_find(&process->ids, python_frame_code(frame)));
+
+		if (id)
+			counts.stack[counts.depth++] = id;
+	}
+}
+
 void event_counts_begin(void)
 {
+	note_stack();
 	for (uint32_t i = 0; i < atomic_load(&process->slots_used); i++)
 		counts.heads[i] = process->writers[i].slot ? process->writers[i].head : 0;
 	counts.begin_ticks = clock_now();
@@ -78,23 +99,23 @@ static struct open_call *top_of(struct reading *reading)
 
 static void take_begin(struct reading *reading, struct function_events *function)
 {
-	function->events++;
+	function->own.events++;
 	if (reading->depth < DEPTH)
-		reading->stack[reading->depth] = (struct open_call){function, reading->now};
+		reading->stack[reading->depth] = (struct open_call){.function = function, .begin = reading->now};
 	reading->depth++;
 }
 
 /* Keeps the longest calls, the longest first. */
-static void take_time(struct function_events *function, uint64_t ticks)
+static void take_time(struct call_times *times, uint64_t ticks)
 {
-	function->calls++;
-	function->ticks += ticks;
+	times->calls++;
+	times->ticks += ticks;
 	for (int i = 0; i < EVENT_COUNTS_LONGEST; i++) {
-		uint64_t shorter = function->longest[i];
+		uint64_t shorter = times->longest[i];
 
 		if (ticks <= shorter)
 			continue;
-		function->longest[i] = ticks;
+		times->longest[i] = ticks;
 		ticks = shorter;
 	}
 }
@@ -103,15 +124,26 @@ static void take_end(struct reading *reading, struct function_events *function)
 {
 	struct open_call *top = top_of(reading);
 
-	function->events++;
+	function->own.events++;
 	if (reading->depth > DEPTH) {
 		reading->depth--;
 	} else if (top && top->function == function) {
-		take_time(function, reading->now - top->begin);
+		if (top->begin)
+			take_time(&function->own, reading->now - top->begin);
 		reading->depth--;
 	} else {
 		reading->depth = 0; /* what has begun before is not known */
 	}
+}
+
+/* The event of a C function that the innermost function calls. */
+static void take_c_event(struct open_call *caller, bool begins, uint64_t now)
+{
+	caller->function->own.events++;
+	caller->function->c.events++;
+	if (!begins && caller->c_begin)
+		take_time(&caller->function->c, now - caller->c_begin);
+	caller->c_begin = begins ? now : 0;
 }
 
 static void take_event(struct reading *reading, uint32_t head)
@@ -123,7 +155,7 @@ static void take_event(struct reading *reading, uint32_t head)
 	if (!wire_is_bookkeeping(kind))
 		counts.events++;
 	if (kind >= WIRE_C_CALL && kind <= WIRE_C_EXCEPTION && top)
-		top->function->events++;
+		take_c_event(top, kind == WIRE_C_CALL, reading->now);
 	if (kind < WIRE_CALL || kind > WIRE_UNWIND || !(function = function_of(wire_head_arg(head))))
 		return;
 	if (kind <= WIRE_THROW)
@@ -132,15 +164,26 @@ static void take_event(struct reading *reading, uint32_t head)
 		take_end(reading, function);
 }
 
+/* The stack at the beginning, if it is known. */
+static void set_stack(struct reading *reading, const struct writer *writer)
+{
+	struct function_events *function;
+
+	for (uint32_t i = writer == counts.stack_of ? counts.depth : 0; i-- > 0;)
+		if ((function = function_of(counts.stack[i])))
+			reading->stack[reading->depth++] = (struct open_call){.function = function};
+}
+
 /* The first words of the ring's thread since the beginning, unless they were written over. */
 static void read_ring(const struct writer *writer, uint64_t at)
 {
 	uint64_t end = atomic_load_explicit(&writer->slot->head, memory_order_acquire);
-	struct reading reading = {.depth = 0};
+	struct reading reading = {.now = 1};
 
 	if (at > end || end - at > writer->mask)
 		return;
 	end = end - at > WORDS_MOST ? at + WORDS_MOST : end;
+	set_stack(&reading, writer);
 	while (at < end) {
 		uint64_t word = __atomic_load_n(&writer->words[at & writer->mask], __ATOMIC_RELAXED);
 
@@ -154,7 +197,7 @@ static int by_events(const void *left, const void *right)
 {
 	const struct function_events *a = left, *b = right;
 
-	return (a->events < b->events) - (a->events > b->events);
+	return (a->own.events < b->own.events) - (a->own.events > b->own.events);
 }
 
 /* Sets the code objects of the functions in the result. No code object dies meanwhile. */
@@ -177,37 +220,44 @@ static void find_codes(void)
 	}
 }
 
-static double mean_ns(const struct function_events *function, double tick_ns)
+static double mean_ns(const struct call_times *times, double tick_ns)
 {
-	uint64_t ticks = function->ticks, calls = function->calls;
+	uint64_t ticks = times->ticks, calls = times->calls;
 
-	for (int i = 0; i < EVENT_COUNTS_LONGEST && function->calls >= MANY_CALLS; i++, calls--)
-		ticks -= function->longest[i];
-	return (double)ticks * tick_ns / (double)calls;
+	for (int i = 0; i < EVENT_COUNTS_LONGEST && times->calls >= MANY_CALLS; i++, calls--)
+		ticks -= times->longest[i];
+	return calls ? (double)ticks * tick_ns / (double)calls : EVENT_COUNTS_LONG_NS;
 }
 
-/* The shortest one that is left, and may be left out. NULL: none. */
-static struct function_events *next_choice(double tick_ns)
+/* Chooses the shortest one that is left, and may be left out. Returns how many events that spares; 0: there is none. */
+static uint32_t next_choice(double tick_ns)
 {
 	struct function_events *best = NULL;
+	struct call_times *times = NULL;
 	double shortest = EVENT_COUNTS_LONG_NS;
 
-	for (uint32_t i = 0; i < counts.result.count; i++) {
-		struct function_events *function = &counts.result.at[i];
+	for (uint32_t i = 0; i < 2 * counts.result.count; i++) {
+		struct function_events *function = &counts.result.at[i / 2];
+		struct call_times *next = i % 2 ? &function->c : &function->own;
 
-		if (function->chosen || !function->code || !function->calls || mean_ns(function, tick_ns) >= shortest)
+		if (function->own.chosen || next->chosen || !function->code || !next->events ||
+		    mean_ns(next, tick_ns) >= shortest)
 			continue;
-		shortest = mean_ns(function, tick_ns);
+		shortest = mean_ns(next, tick_ns);
 		best = function;
+		times = next;
 	}
-	return best;
+	if (!best)
+		return 0;
+	times->chosen = true;
+	return times == &best->own && best->c.chosen ? times->events - best->c.events : times->events;
 }
 
 const struct event_counts *event_counts_choose(double left)
 {
 	double tick_ns = (double)(now_ns() - counts.begin_ns) / (double)(clock_now() - counts.begin_ticks + 1);
 	struct event_counts *result = &counts.result;
-	struct function_events *function;
+	uint32_t spared = 1;
 	double events;
 
 	memset(counts.numbers, 0, sizeof(counts.numbers));
@@ -218,16 +268,14 @@ const struct event_counts *event_counts_choose(double left)
 			read_ring(&process->writers[i], counts.heads[i]);
 	qsort(counts.at, counts.count, sizeof(counts.at[0]), by_events);
 	for (result->count = 0; result->count < counts.count && result->count < EVENT_COUNTS_MOST; result->count++) {
-		if (counts.at[result->count].events < LEAST_SHARE * (double)counts.events)
+		if (counts.at[result->count].own.events < LEAST_SHARE * (double)counts.events)
 			break;
 		result->at[result->count] = counts.at[result->count];
 	}
 	find_codes();
 	events = (double)counts.events;
-	while (events > left * (double)counts.events && (function = next_choice(tick_ns))) {
-		function->chosen = true;
-		events -= function->events;
-	}
+	for (; events > left * (double)counts.events && spared; events -= spared)
+		spared = next_choice(tick_ns);
 	result->left = counts.events ? events / (double)counts.events : 1;
 	return result;
 }

@@ -14,14 +14,19 @@ struct object;
 /* Calls that a function's mean leaves out, if it has many: the thread lost its processor. */
 #define EVENT_COUNTS_LONGEST 4
 
+struct call_times {
+	uint32_t events;
+	uint32_t calls; /* that have ended */
+	uint64_t ticks; /* of these, with callees */
+	uint64_t longest[EVENT_COUNTS_LONGEST];
+	bool chosen; /* to be left out */
+};
+
 struct function_events {
 	const struct object *code; /* NULL: it has no id any more */
 	uint32_t id;
-	uint32_t events; /* its own, and those of the C functions that it calls */
-	uint32_t calls;	 /* that have ended */
-	uint64_t ticks;	 /* of these, with callees */
-	uint64_t longest[EVENT_COUNTS_LONGEST];
-	bool chosen;
+	struct call_times own; /* events: with those of the C functions that it calls */
+	struct call_times c;   /* of the C functions that it calls, taken together */
 };
 
 #define EVENT_COUNTS_MOST 64
@@ -36,8 +41,9 @@ struct event_counts {
 void event_counts_begin(void);
 
 /*
- * Counts, and chooses the functions to be left out so that the share `left` of the events remains: those that take the
- * least time a call first, and none that takes EVENT_COUNTS_LONG_NS or more. GIL held. Valid until the next call.
+ * Counts, and chooses the functions, and those whose calls of C functions, are to be left out so that the share `left`
+ * of the events remains: what takes the least time a call first, and nothing that takes EVENT_COUNTS_LONG_NS or more.
+ * GIL held. Valid until the next call.
  */
 #define EVENT_COUNTS_LONG_NS 10000
 const struct event_counts *event_counts_choose(double left);

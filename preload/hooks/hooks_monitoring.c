@@ -212,7 +212,7 @@ static inline __attribute__((always_inline)) struct object *record_budgeted(unsi
 	/* First, as it may thin the caller. */
 	if (unlikely(!writer_has_room(thread_self.writer)))
 		budget_look();
-	if (unlikely(definitions_is_thinned(thread_self.writer, arguments[0])))
+	if (unlikely(definitions_thins_c_calls(thread_self.writer, arguments[0])))
 		return kind == WIRE_C_CALL ? disable : python.none;
 	return record_function_fast(kind, arguments, 0);
 }

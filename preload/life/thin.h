@@ -13,7 +13,7 @@
 #include "ring/writer.h"
 
 struct thin_set {
-	uint32_t ids[WIRE_THIN_MOST]; /* code ids */
+	uint32_t ids[WIRE_THIN_MOST]; /* code ids, some with WIRE_THIN_C_CALLS */
 	uint32_t count;
 };
 

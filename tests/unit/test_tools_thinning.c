@@ -149,6 +149,23 @@ Test(thinning, c_functions_count_with_their_callers)
 	thinning_free(thinning);
 }
 
+/* Of such a function nothing but the calls of C functions is missing. */
+Test(thinning, c_functions_alone_may_be_missing)
+{
+	struct thinning *thinning = thinning_new(KEYS);
+	const uint64_t extra[2] = {1000000, TINY / 2 | WIRE_THIN_C_CALLS};
+	const struct thin_values values = {.calls = 1};
+
+	thinning_change(thinning, wire_extended(WIRE_THIN_END, 2, wire_thin_value(WIRE_BURST_RANDOM, 0)), extra);
+	cr_assert(!thinning_was(thinning, TINY));
+	cr_assert(thinning_count(thinning, 7, TINY, &values));
+	cr_assert(!thinning_count(thinning, 7, LONG, &values));
+	cr_assert(!thinning_count(thinning, TINY, LONG, &values));
+	cr_assert_eq(thinning->sample_count, 1);
+	cr_assert_eq(thinning->samples[0].by, TINY + 1);
+	thinning_free(thinning);
+}
+
 /* What a trace says is bounded by what it defines. */
 Test(thinning, ids_without_a_function_change_nothing)
 {

@@ -103,8 +103,7 @@ static int limits_process_end(void *owner, struct call_walk *walk)
 
 	for (uint32_t key = 0; thinning && key < walk_keys(walk); key++)
 		for (size_t i = 0; i < limits->count; i++)
-			limits->at[i].thinned |=
-			    (limits->masks[key] >> i & 1) && (key & 1 || thinning_was(thinning, key));
+			limits->at[i].thinned |= (limits->masks[key] >> i & 1) && thinning_was(thinning, key);
 	return 0;
 }
 

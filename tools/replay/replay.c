@@ -212,19 +212,35 @@ void replay_change_stack(struct replay *replay, uint32_t head, const uint64_t *e
 	}
 }
 
-/* Takes the innermost frame of a function off the stack, with the C function that it calls. The others stay. */
-static void take_off(struct replay *replay, uint32_t key, const struct replay_sink *sink, void *owner)
+/* The innermost frame that is thinned with a thinned_key(): 1 + its index; 0: none. */
+static size_t find_thinned(const struct replay *replay, uint32_t thinned)
+{
+	size_t depth = replay->depth;
+
+	if (thinned >= replay->keys || !replay->open[thinned & ~1u])
+		return 0;
+	for (; depth; depth--) {
+		const struct replay_frame *frame = &replay->frames[depth - 1];
+
+		if (thinned & 1 ? frame->key & 1 && depth > 1 && frame[-1].key == thinned - 1 : frame->key == thinned)
+			break;
+	}
+	return depth;
+}
+
+/* Takes a frame off the stack; of a Python function with the C function that it calls. The others stay. */
+static void take_off(struct replay *replay, size_t depth, const struct replay_sink *sink, void *owner)
 {
 	struct replay_place above[64];
-	uint32_t count = 0;
+	uint32_t count = 0, key = replay->frames[depth - 1].key;
 
-	while (replay->frames[replay->depth - 1].key != key) {
+	while (replay->depth > depth) {
 		if (count < sizeof(above) / sizeof(above[0]))
 			above[count++] = replay_place_of(&replay->frames[replay->depth - 1]);
 		replay_pop(replay, WIRE_NONE, sink, owner);
 	}
 	replay_pop(replay, WIRE_NONE, sink, owner);
-	if (count && above[count - 1].key & 1)
+	if (count && !(key & 1) && above[count - 1].key & 1)
 		count--;
 	while (count)
 		replay_push_at(replay, above[--count], WIRE_FRAME, sink, owner);
@@ -240,10 +256,11 @@ void replay_thin(struct replay *replay, uint32_t head, const uint64_t *extra, co
 		return;
 	}
 	for (unsigned i = 0; i < WIRE_THIN_MOST && wire_head_kind(head) == WIRE_THIN; i++) {
-		uint32_t key = wire_thinned(head, extra, i) * 2;
+		uint32_t thinned = thinned_key(head, extra, i);
+		size_t depth;
 
-		while (key && key < replay->keys && replay->open[key])
-			take_off(replay, key, sink, owner);
+		while (thinned && (depth = find_thinned(replay, thinned)))
+			take_off(replay, depth, sink, owner);
 	}
 	thinning_change(replay->thinning, head, extra);
 }

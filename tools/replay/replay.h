@@ -296,7 +296,7 @@ static inline void replay_end_thread(struct replay *replay, const struct replay_
 /* Whether the beginning of a call may not have been recorded, as it was that of a thinned function. */
 static inline bool replay_was_thinned(const struct replay *replay, uint32_t key)
 {
-	return replay->thinning && (key & 1 || thinning_was(replay->thinning, key));
+	return replay->thinning && thinning_was(replay->thinning, key);
 }
 
 /* Takes an end that does not match the top of the stack. */

@@ -34,6 +34,8 @@ void thinning_free(struct thinning *thinning)
 	u64_map_done(&thinning->change_numbers);
 	free(thinning->changes);
 	free(thinning->samples);
+	u64_map_done(&thinning->pair_numbers);
+	free(thinning->pairs);
 	free(thinning->state);
 	free(thinning->thinned);
 	free(thinning);
@@ -50,6 +52,8 @@ void thinning_clear(struct thinning *thinning)
 	thinning->sample_count = 0;
 	for (uint32_t i = 0; i < thinning->change_count; i++)
 		thinning->changes[i].ends = thinning->changes[i].events = 0;
+	for (uint32_t i = 0; i < thinning->pair_count; i++)
+		thinning->pairs[i].sampled = false;
 }
 
 static struct thin_change *change_at(struct thinning *thinning, uint64_t cpu_ns)
@@ -77,24 +81,38 @@ void thinning_change(struct thinning *thinning, uint32_t head, const uint64_t *e
 	memset(thinning->state, THIN_RECORDED, thinning->keys);
 	thinning->at_ns = *extra;
 	for (unsigned i = 0; i < WIRE_THIN_MOST; i++) {
-		uint32_t key = wire_thinned(head, extra, i) * 2;
+		uint32_t key = thinned_key(head, extra, i);
 
 		if (!key || key >= thinning->keys)
 			continue;
 		thinning->state[key] = (uint8_t)state;
 		thinning->thinned[key] = 1;
+		thinning->any = true;
 	}
+}
+
+static void note_pair(struct thinning *thinning, uint32_t key, uint32_t caller, bool sampled)
+{
+	uint64_t number = u64_map_number(&thinning->pair_numbers, (uint64_t)caller << 32 | key, &thinning->pairs,
+					 &thinning->pair_count, &thinning->pairs_allocated, sizeof(*thinning->pairs));
+	struct thin_pair *pair = number ? &thinning->pairs[number - 1] : NULL;
+
+	thinning->out_of_memory |= !pair;
+	if (pair)
+		*pair = (struct thin_pair){.key = key, .caller = caller, .sampled = pair->sampled || sampled};
 }
 
 bool thinning_count(struct thinning *thinning, uint32_t key, uint32_t caller, const struct thin_values *values)
 {
 	struct thin_change *change = thinning->at_ns ? change_at(thinning, thinning->at_ns) : NULL;
-	uint32_t by = thinning_samples(thinning, key) ? key : caller;
-	bool sampled = thinning_samples(thinning, by) && (by == key || key & 1);
+	uint32_t by = !(key & 1) ? key : thinning_samples(thinning, caller) ? caller : caller | 1;
+	bool sampled = thinning_samples(thinning, by);
 	struct thin_sample *last = thinning->sample_count ? &thinning->samples[thinning->sample_count - 1] : NULL;
 
 	if (change)
 		change->events += 2;
+	if (key & 1)
+		note_pair(thinning, key, caller, sampled);
 	if (!sampled) {
 		if (change)
 			change->ends++;
@@ -144,7 +162,7 @@ static int by_key(const void *left, const void *right)
 static bool names(const struct thin_change *change, uint32_t key)
 {
 	for (unsigned i = 0; i < WIRE_THIN_MOST; i++)
-		if (wire_thinned(change->head, change->extra, i) * 2 == key)
+		if (thinned_key(change->head, change->extra, i) == key)
 			return true;
 	return false;
 }
@@ -307,10 +325,16 @@ static void estimate_one(const struct thinning *thinning, struct bursts *bursts,
 	estimate->width = (struct thin_values){scaled[0].width, scaled[1].width, scaled[2].width};
 }
 
-/* A thinned function without a sample. */
-static void no_sample(const struct bursts *bursts, uint32_t key, struct thin_estimate *estimate)
+/* Functions whose calls are missing, and in no sample. */
+static int estimate_unsampled(const struct thinning *thinning, struct bursts *bursts, uint32_t *burst_numbers,
+			      uint32_t key, uint32_t by, int (*take)(void *owner, const struct thin_estimate *estimate),
+			      void *owner)
 {
-	*estimate = (struct thin_estimate){.key = key, .known = bursts->count > 1};
+	struct thin_estimate estimate = {.key = key};
+
+	find_stretches(thinning, by, bursts, burst_numbers);
+	estimate.known = bursts->count > 1;
+	return take(owner, &estimate);
 }
 
 static int estimate_samples(struct thinning *thinning, struct bursts *bursts, uint32_t *burst_numbers, bool *sampled,
@@ -339,15 +363,20 @@ static int estimate_others(struct thinning *thinning, struct bursts *bursts, uin
 			   const bool *sampled, int (*take)(void *owner, const struct thin_estimate *estimate),
 			   void *owner)
 {
-	struct thin_estimate estimate;
 	int error = 0;
 
-	for (uint32_t key = 0; key < thinning->keys && !error; key++) {
-		if (!thinning->thinned[key] || sampled[key])
+	for (uint32_t key = 0; key < thinning->keys && !error; key += 2)
+		if (thinning->thinned[key] && !sampled[key])
+			error = estimate_unsampled(thinning, bursts, burst_numbers, key, key, take, owner);
+	for (uint32_t i = 0; i < thinning->pair_count && !error; i++) {
+		const struct thin_pair *pair = &thinning->pairs[i];
+		uint32_t by = pair->caller;
+
+		if (pair->sampled || pair->caller & 1)
 			continue;
-		find_stretches(thinning, key, bursts, burst_numbers);
-		no_sample(bursts, key, &estimate);
-		error = take(owner, &estimate);
+		by = thinning_was(thinning, by) ? by : by | 1;
+		if (by < thinning->keys && thinning->thinned[by])
+			error = estimate_unsampled(thinning, bursts, burst_numbers, pair->key, by, take, owner);
 	}
 	return error;
 }

@@ -1,12 +1,12 @@
 /*
  * thinning.h - what a trace says about thinned functions (EVPROF_BUDGET), and estimates of what it lacks of them.
  *
- * While a function is thinned, its calls and the calls of C functions that it makes are not recorded; bursts at random
- * times have them (evprof/wire.h). A number of the missing stretches is that of the bursts, scaled by the CPU time.
- * Recording makes the program slower in the bursts. How much shows in the calls that are always recorded: so many end
- * in a burst, and so many in the stretch before. Where there are too few, the cost of events that the library has
- * measured counts, with a wide error. Intervals are of 95 %, from the differences between bursts. With less than two
- * bursts there is none.
+ * While a function is thinned, its calls and the calls of C functions that it makes, or only the latter, are not
+ * recorded; bursts at random times have them (evprof/wire.h). A number of the missing stretches is that of the bursts,
+ * scaled by the CPU time. Recording makes the program slower in the bursts. How much shows in the calls that are always
+ * recorded: so many end in a burst, and so many in the stretch before. Where there are too few, the cost of events that
+ * the library has measured counts, with a wide error. Intervals are of 95 %, from the differences between bursts. With
+ * less than two bursts there is none.
  */
 #ifndef EVPROF_TOOLS_REPLAY_THINNING_H
 #define EVPROF_TOOLS_REPLAY_THINNING_H
@@ -36,15 +36,22 @@ struct thin_values {
 /* What the bursts have of a function: of its own, or of a C function's calls by a thinned one. */
 struct thin_sample {
 	uint32_t key;
-	uint32_t by; /* the thinned function: the key itself, or the caller */
+	uint32_t by; /* what was thinned (thinned_key()): the key itself, or its caller */
 	uint64_t burst_ns;
 	struct thin_values values;
 };
 
+/* Calls of a C function by a Python function, at any time. */
+struct thin_pair {
+	bool sampled; /* some are in a sample */
+	uint32_t key, caller;
+};
+
 struct thinning {
-	uint8_t *state;	  /* by key: enum thin_state, in the thread that is read */
-	uint8_t *thinned; /* by key: it was, at some time */
+	uint8_t *state;	  /* by thinned_key(): enum thin_state, in the thread that is read */
+	uint8_t *thinned; /* likewise: it was, at some time */
 	uint32_t keys;
+	bool any;	/* something was thinned at some time */
 	uint64_t at_ns; /* the thread's last change; 0: none */
 	struct thin_change *changes;
 	uint32_t change_count;
@@ -52,6 +59,10 @@ struct thinning {
 	struct u64_map change_numbers; /* by CPU time: 1 + index */
 	struct thin_sample *samples;   /* of one function in one burst there may be several */
 	size_t sample_count, samples_allocated;
+	struct thin_pair *pairs;
+	uint32_t pair_count;
+	size_t pairs_allocated;
+	struct u64_map pair_numbers; /* by caller and key: 1 + index */
 	bool out_of_memory;
 };
 
@@ -61,6 +72,14 @@ struct thin_estimate {
 	struct thin_values width;   /* half of the interval */
 	bool known;		    /* there were two bursts at least */
 };
+
+/* Number i of a WIRE_THIN or WIRE_THIN_END: the key of a thinned function; plus 1: only of the C functions it calls. */
+static inline uint32_t thinned_key(uint32_t head, const uint64_t *extra, unsigned i)
+{
+	uint32_t word = wire_thinned(head, extra, i);
+
+	return (word & WIRE_ARG_MAX) * 2 + (word & WIRE_THIN_C_CALLS ? 1 : 0);
+}
 
 /* NULL: no memory. keys: replay_keys_of(). */
 struct thinning *thinning_new(uint32_t keys);
@@ -72,9 +91,10 @@ void thinning_begin_thread(struct thinning *thinning);
 /* Takes a WIRE_THIN or WIRE_THIN_END. */
 void thinning_change(struct thinning *thinning, uint32_t head, const uint64_t *extra);
 
+/* Whether calls of a Python function are missing, or those of a C function may be. */
 static inline bool thinning_was(const struct thinning *thinning, uint32_t key)
 {
-	return key < thinning->keys && thinning->thinned[key];
+	return key & 1 ? thinning->any : key < thinning->keys && thinning->thinned[key];
 }
 
 static inline bool thinning_samples(const struct thinning *thinning, uint32_t key)

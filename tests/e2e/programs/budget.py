@@ -10,7 +10,7 @@ kind, limit = sys.argv[1], float(sys.argv[2])
 
 class Counts(object):
     def __init__(self):
-        self.tiny = self.other = self.long_one = self.raises = self.fib = self.steps = 0
+        self.tiny = self.other = self.long_one = self.raises = self.fib = self.steps = self.long_loop = 0
 
 
 counts = Counts()
@@ -63,6 +63,13 @@ def work():
             caught()
 
 
+def long_loop():
+    """Calls nothing but a C function, and takes some ms."""
+    counts.long_loop += 1
+    for i in range(50000):
+        abs(i)
+
+
 def second():
     for i in range(300):
         other(i)
@@ -94,6 +101,8 @@ if kind == "threads":
 elif kind == "phases":
     until(begin + limit / 2, work)
     until(begin + limit, second)
+elif kind == "loops":
+    until(begin + limit, long_loop)
 elif kind == "fork":
     until(begin + limit / 2, work)
     child = os.fork()
@@ -115,4 +124,6 @@ elif kind == "stop":
     until(begin + limit * 1.5, work)
 else:
     until(begin + limit, work)
-print(json.dumps(vars(counts)), flush=True)
+result = vars(counts)
+result["<built-in method builtins.abs>"] = counts.tiny + 50000 * counts.long_loop
+print(json.dumps(result), flush=True)
