@@ -155,6 +155,22 @@ SCENARIO(budget, leaves_out_what_is_called_most, 12)
 	expect_outputs(outcome);
 }
 
+/* A stretch that begins while functions are thinned: the cut knows which, by their names. */
+SCENARIO(budget, holds_in_a_cut, 12)
+{
+	struct outcome *outcome = can_thin(python) ? run_kind(python, "loops") : NULL, *cut, *dump;
+
+	if (!outcome)
+		return;
+	/* The program has begun by then, and goes on, however busy the machine is. */
+	cut = tool("cut", "--from", text("%.2fs", 0.6 * outcome->seconds), "--to",
+		   text("%.2fs", 0.6 * outcome->seconds + 0.02), "-o", "part.evp", outcome->trace);
+	expect(cut, cut->status == 0, "a part");
+	dump = tool("dump", "part.evp");
+	expect(dump, strstr(dump->out, "\tthin\t") || strstr(dump->out, "\tthin_end\t"), "what is thinned");
+	expect(dump, strstr(dump->out, "\tlong_loop\t") && !strstr(dump->out, "\t?\t"), "its name");
+}
+
 /* The loop is exact; only the C function that it calls is not. */
 SCENARIO(budget, leaves_out_c_functions_below_a_long_caller, 12)
 {

@@ -130,6 +130,21 @@ static void set_first(uint32_t head, const uint64_t **extra, uint64_t words[WIRE
 	*extra = words;
 }
 
+/* Two ids stand in each word after the first. */
+static void rewrite_thinned(struct ids *ids, uint32_t head, const uint64_t **extra, uint64_t words[WIRE_EXTRA_MAX])
+{
+	memset(words, 0, wire_extra_words(head) * sizeof(*words));
+	words[0] = **extra;
+	for (unsigned i = 0; i < WIRE_THIN_MOST; i++) {
+		uint32_t thinned = wire_thinned(head, *extra, i);
+		uint32_t id = thinned ? ids_of(ids, IDS_CODE, thinned & WIRE_ARG_MAX) : 0;
+
+		if (id)
+			words[1 + i / 2] |= (uint64_t)(id | (thinned & WIRE_THIN_C_CALLS)) << i % 2 * 32;
+	}
+	*extra = words;
+}
+
 /* Events whose ids are in extra words, or in the value. */
 static uint32_t rewrite_rare(struct ids *ids, uint32_t head, const uint64_t **extra, uint64_t words[WIRE_EXTRA_MAX])
 {
@@ -157,7 +172,7 @@ static uint32_t rewrite_rare(struct ids *ids, uint32_t head, const uint64_t **ex
 	if (count && (kind == WIRE_MARK || kind == WIRE_SPAN_BEGIN || kind == WIRE_COUNTER || kind == WIRE_ARGUMENT))
 		set_first(head, extra, words, mark_of(ids, **extra));
 	else if ((kind == WIRE_THIN || kind == WIRE_THIN_END) && count)
-		set_first(head, extra, words, **extra <= UINT32_MAX ? ids_of(ids, IDS_CODE, (uint32_t) * *extra) : 0);
+		rewrite_thinned(ids, head, extra, words);
 	return head;
 }
 

@@ -2,7 +2,7 @@
  * thread.c - copies the events of one thread. See thread.h.
  *
  *   before the stretch   the stack is that of initial_stack.h; events that describe the next one are held
- *   begin                CPU time, stack, held events
+ *   begin                CPU time, what is thinned, stack, held events
  *   in it                each event with the ids of the cut, and after a switch the stack of a greenlet that did not
  *                        run in the stretch before
  *   at its end           the time, so that open calls last until then
@@ -219,6 +219,21 @@ static void put_stack(struct copy *copy)
 		put_at(copy, copy->buffer.last, wire_head(WIRE_AT_INSTRUCTION, replay->place), NULL);
 }
 
+/* Under a budget: which functions are thinned. */
+static void put_thinned(struct copy *copy)
+{
+	const struct thin_change *change = copy->replay->thinning ? thinning_last(copy->replay->thinning) : NULL;
+	uint64_t words[WIRE_EXTRA_MAX];
+	const uint64_t *extra;
+	uint32_t head;
+
+	if (!change)
+		return;
+	extra = change->extra;
+	head = ids_of_event(&copy->cut->file->ids, change->head, &extra, words);
+	put_at(copy, copy->buffer.last, head, extra);
+}
+
 /* --- steps --- */
 
 static void hold(struct copy *copy, const struct event *event)
@@ -263,8 +278,10 @@ static void begin(struct copy *copy, const struct event *next)
 	file_begin_thread(copy->cut->file, copy->cut->thread);
 	if (has_state && copy->cpu.known)
 		put_time(copy, from, next);
-	if (has_state)
+	if (has_state) {
+		put_thinned(copy);
 		put_stack(copy);
+	}
 	put_held(copy);
 }
 

@@ -65,6 +65,11 @@ static struct thin_change *change_at(struct thinning *thinning, uint64_t cpu_ns)
 	return number ? &thinning->changes[number - 1] : NULL;
 }
 
+const struct thin_change *thinning_last(struct thinning *thinning)
+{
+	return thinning->at_ns ? change_at(thinning, thinning->at_ns) : NULL;
+}
+
 void thinning_change(struct thinning *thinning, uint32_t head, const uint64_t *extra)
 {
 	bool sampled = wire_head_kind(head) == WIRE_THIN_END && wire_thin_why(head) == WIRE_BURST_RANDOM;
