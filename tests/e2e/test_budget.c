@@ -88,6 +88,7 @@ static json_t *expect_numbers(const struct outcome *outcome)
 static struct outcome *run_kind(const struct python *python, const char *kind)
 {
 	return run(.python = python, .how = JOB_RUN, .options = {"--budget=5%"}, .timeout_s = TIMEOUT_S,
+		   .env = {text("PYTHONPATH=%s", program_path("../../../tools/python"))},
 		   .args = {"@budget.py", kind, SECONDS});
 }
 
@@ -199,6 +200,12 @@ SCENARIO(budget, counts_in_all_threads, 12)
 SCENARIO(budget, begins_anew_after_a_fork, 12)
 {
 	run_checked(python, "fork", true);
+}
+
+/* Calls while recording is stopped are neither recorded nor estimated. */
+SCENARIO(budget, is_kept_after_a_stop, 12)
+{
+	run_checked(python, "stop", true);
 }
 
 /* One line says what is missing; everything is recorded. */
