@@ -332,13 +332,13 @@ bool definitions_thin_code(const struct object *code, uint32_t id, enum thinned 
 	return can;
 }
 
-bool definitions_thins_c_calls(const struct writer *writer, const struct object *code)
+enum thinned definitions_thinned(const struct writer *writer, const struct object *code)
 {
 	uint64_t value;
 
 	if (!writer_has_room(writer) || !ids_find_fast(&writer->ids, code, &value))
 		value = process->base ? ids_find(&process->ids, code) : 0;
-	return value & (ALL_THINNED | CODE_THINS_C_CALLS);
+	return value & CODE_THINNED ? THINNED : value & CODE_THINS_C_CALLS ? THINNED_C_CALLS : THINNED_NOT;
 }
 
 void definitions_hide_code(const struct object *code)

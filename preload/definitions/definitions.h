@@ -67,8 +67,8 @@ enum thinned { THINNED_NOT, THINNED_C_CALLS, THINNED };
  */
 bool definitions_thin_code(const struct object *code, uint32_t id, enum thinned thinned);
 
-/* Whether the calls of C functions that it makes are left out. */
-bool definitions_thins_c_calls(const struct writer *writer, const struct object *code);
+/* What of it is left out now. */
+enum thinned definitions_thinned(const struct writer *writer, const struct object *code);
 
 /* Leaves a code object out from here on: it is not the program's. GIL held. */
 void definitions_hide_code(const struct object *code);

@@ -205,6 +205,15 @@ static inline __attribute__((always_inline)) struct object *record_function_fast
 	return record_function(kind, method, callable);
 }
 
+/* A call that is not recorded, of a Python function whose own events are off, costs as much as one that is. */
+static bool calls_thinned(struct object *callable)
+{
+	if (python_type(callable) == python.method_type && python.PyMethod_Function)
+		callable = python.PyMethod_Function(callable);
+	return python_type(callable) == python.function_type && python.PyFunction_GetCode &&
+	       definitions_thinned(thread_self.writer, python.PyFunction_GetCode(callable)) == THINNED;
+}
+
 /* The call hooks with EVPROF_BUDGET: calls that a thinned function makes are left out with it. */
 static inline __attribute__((always_inline)) struct object *record_budgeted(unsigned kind,
 									    struct object *const *arguments)
@@ -212,8 +221,10 @@ static inline __attribute__((always_inline)) struct object *record_budgeted(unsi
 	/* First, as it may thin the caller. */
 	if (unlikely(!writer_has_room(thread_self.writer)))
 		budget_look();
-	if (unlikely(definitions_thins_c_calls(thread_self.writer, arguments[0])))
+	if (unlikely(definitions_thinned(thread_self.writer, arguments[0])))
 		return kind == WIRE_C_CALL ? disable : python.none;
+	if (kind == WIRE_C_CALL && calls_thinned(arguments[2]))
+		return disable;
 	return record_function_fast(kind, arguments, 0);
 }
 

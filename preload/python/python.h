@@ -143,6 +143,8 @@ struct python_method {
 	X(void, PyEval_SetTrace, (python_profile trace, struct object * self))                                         \
 	X(int, PyFrame_GetLineNumber, (struct object *))                                                               \
 	X(int, PyCode_Addr2Line, (struct object *, int offset))                                                        \
+	X(struct object *, PyFunction_GetCode, (struct object *))                                                      \
+	X(struct object *, PyMethod_Function, (struct object *))                                                       \
 	X(struct object *, PyEval_GetBuiltins, (void))                                                                 \
 	X(int, PyDict_Next, (struct object *, ssize_t *, struct object **, struct object **))                          \
 	X(int, PyType_IsSubtype, (const void *, const void *))                                                         \
