@@ -430,3 +430,27 @@ Test(api, damage)
 	close(fd);
 	unlink(name);
 }
+
+/* The names outlive the walk that finds no call. */
+static int take_none(void *owner, struct evprof_table *rows)
+{
+	struct evprof_column name = column_of(rows, "name");
+	bool found = false;
+
+	cr_expect_eq(evprof_table_rows(rows), 0);
+	for (int32_t i = 0; i < (int32_t)name.text_count; i++)
+		found |= has_text(&name, i, "main");
+	cr_expect(found);
+	++*(int *)owner;
+	return 0;
+}
+
+Test(api, a_stretch_without_calls)
+{
+	static const char *const nothing[] = {"from", "1000000000", NULL};
+	int batches = 0;
+
+	cr_assert_eq(evprof_trace_rows(trace, "calls", nothing, take_none, &batches, error, sizeof(error)), 0, "%s",
+		     error);
+	cr_assert_eq(batches, 1);
+}

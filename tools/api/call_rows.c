@@ -154,7 +154,10 @@ static int make_rows(struct request *request, struct row_batches *batches)
 		batches->shared[ROW_MOD] = rows.names->mods;
 		batches->shared[ROW_KIND] = batches->shared[ROW_END] = rows.kinds;
 		batches->shared[ROW_THREAD] = rows.threads;
-		error = walk_trace(request->trace, &request->options.filter, &request->progress, &visitor, &rows);
+		/* A table of no rows has these texts, too, so it is made while they are there. */
+		error = row_batches_table(batches)
+			    ? walk_trace(request->trace, &request->options.filter, &request->progress, &visitor, &rows)
+			    : -ENOMEM;
 	}
 	/* The tables share them. */
 	texts_drop(rows.kinds);
