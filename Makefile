@@ -168,7 +168,7 @@ $(B)/tools/shared/%.o: tools/shared/%.c $(B)/.tools-flags | $(B)/.ready
 	$(call say,CC)$(compile) -Itools/shared $(tools_flags) -c $< -o $@
 
 # Loops over every event of a trace, which -O2 leaves scalar.
-$(B)/tools/trace/events.o: CFLAGS := $(CFLAGS) $(if $(filter -O2,$(CFLAGS)),-O3)
+$(B)/tools/trace/events.o $(B)/tools/shared/file/columns.o: CFLAGS := $(CFLAGS) $(if $(filter -O2,$(CFLAGS)),-O3)
 
 # The assembler includes the loops of the calibration and the page of the HTML report, which -MMD does not see.
 $(B)/preload/calibrate/calibrate.o: preload/calibrate/programs.py
