@@ -6,6 +6,7 @@ END = "<!-- bench: end -->"
 # Added cost of calls and C calls as a multiple of what an empty C hook adds, and of what cProfile adds.
 OF_HOOK = {8: 1.6, 9: 1.6, 10: 1.6, 11: 1.15, 12: 0.55, 13: 0.55}
 OF_HOOK_LATER = 0.90
+OF_LEAST, OF_LEAST_BEFORE_11 = 1.15, 1.35  # where that allows more: no recorder can do less than the least one
 OF_CPROFILE = {11: 0.75}
 OF_CPROFILE_OTHERS = 0.5
 ALLOCATIONS = {14: 2.5}
@@ -22,8 +23,11 @@ def minor(name):
     return int(name.split("-")[0].split(".")[1])
 
 
-def hook_limit(version):
-    return OF_HOOK.get(minor(version), OF_HOOK_LATER)
+def hook_limit(version, least=None):
+    """least: what the least recorder adds, as a multiple of what the empty hook adds."""
+    limit = OF_HOOK.get(minor(version), OF_HOOK_LATER)
+    of_least = OF_LEAST if minor(version) >= 11 else OF_LEAST_BEFORE_11
+    return max(limit, of_least * least["median"]) if least else limit
 
 
 def cprofile_limit(version):
@@ -62,9 +66,10 @@ def cost_row(row):
     if not hook or not cprofile:
         return cells + ["–"] * 9
     least, of_least = wall.get("least_of_hook"), wall.get("of_least")
-    cells += [with_spread(hook), median(cpu["of_hook"]), "%.2f" % hook_limit(version), median(least), median(of_least)]
+    limit = hook_limit(version, judge.get("least_of_hook"))
+    cells += [with_spread(hook), median(cpu["of_hook"]), "%.2f" % limit, median(least), median(of_least)]
     cells += [with_spread(cprofile), median(cpu["of_cprofile"]), "%.2f" % cprofile_limit(version)]
-    judged = [(judge["of_hook"]["median"], hook_limit(version))]
+    judged = [(judge["of_hook"]["median"], limit)]
     judged.append((judge["of_cprofile"]["median"], cprofile_limit(version)))
     notes = " (by CPU)" if row["clock"] == "cpu" else ""
     judge_least = judge.get("least_of_hook")
