@@ -154,6 +154,13 @@ static int wait_for_room(struct writer *writer)
 	return room_of(writer) > 2 * WRITER_SPARE_WORDS ? 1 : waited;
 }
 
+/* What the trace has of the stack is not known any more. Calls write it, so where none are recorded, nothing waits. */
+static void expect_stack(struct writer *writer)
+{
+	writer->resync = (config.events & (EVENT_CALL | EVENT_C_CALL)) != 0;
+	writer->knows_stack = 0;
+}
+
 /* Writes the gap, now that there is room. The call stack follows at the next event that can read it. */
 static void close_gap(struct writer *writer)
 {
@@ -167,8 +174,7 @@ static void close_gap(struct writer *writer)
 		writer->head += 2;
 	}
 	writer->gap = 0;
-	writer->resync = 1;
-	writer->knows_stack = 0;
+	expect_stack(writer);
 	thread_self.lost_block = NULL;
 }
 
@@ -297,9 +303,14 @@ static void read_stack(struct stack *stack, unsigned kind, uint32_t most)
 }
 
 /*
- * Writes the stack if it is due. Only a call, return or line can read it, because these hold the GIL. Until one comes,
- * memory events take the slow path one by one after a gap, and a few at a time if the stack only needs to be repeated.
+ * Only a call, return or line can read the stack, because these hold the GIL. Until one comes, memory events take the
+ * slow path one by one after a gap, and a few at a time if the stack only needs to be repeated.
  */
+static bool puts_stack(const struct writer *writer, unsigned kind)
+{
+	return (kind < WIRE_EXCEPTION || kind == WIRE_LINE) && (writer->resync || stack_is_due(writer));
+}
+
 static void put_stack(struct writer *writer, unsigned kind)
 {
 	bool with_lines = config.events & EVENT_LINE;
@@ -308,11 +319,8 @@ static void put_stack(struct writer *writer, unsigned kind)
 	struct stack stack = {.ids = some, .lines = with_lines ? some_lines : NULL};
 	uint64_t most = most_frames(writer);
 	size_t bytes = most * (sizeof(*stack.ids) + (with_lines ? sizeof(*stack.lines) : 0));
-	bool known;
+	bool known = !writer->resync && !writer->stack_cut;
 
-	if ((kind >= WIRE_EXCEPTION && kind != WIRE_LINE) || !(writer->resync || stack_is_due(writer)))
-		return;
-	known = !writer->resync && !writer->stack_cut;
 	read_stack(&stack, kind, most < STACK_SMALL ? (uint32_t)most : STACK_SMALL);
 	thread_self.nesting++;
 	if (stack.more && most > STACK_SMALL) {
@@ -369,8 +377,7 @@ static bool note_asked(struct writer *writer)
 		return true;
 	if (asked & WRITER_ASKED_PAUSE)
 		writer->paused = 1;
-	writer->resync = (config.events & (EVENT_CALL | EVENT_C_CALL)) != 0;
-	writer->knows_stack = 0;
+	expect_stack(writer);
 	return true;
 }
 
@@ -443,7 +450,8 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 	put_thin(writer);
 	if (writer->head >= writer->stack_due)
 		writer->knows_stack = 0;
-	put_stack(writer, kind);
+	if (puts_stack(writer, kind))
+		put_stack(writer, kind);
 	if (is_left_out(kind)) /* the stack shows that the program has ended */
 		return NULL;
 	if (cpu_is_due(writer))
@@ -469,10 +477,8 @@ static struct writer *find_or_begin(unsigned kind)
 	if (recording && writer == &writer_ended && config.events & EVENT_MALLOC)
 		lose_unslotted(kind); /* of libc's own, after the destructors */
 	if (!recording || writer == &writer_ended || is_left_out(kind)) {
-		if (writer->slot) { /* calls and returns go unrecorded */
-			writer->resync = 1;
-			writer->knows_stack = 0;
-		}
+		if (writer->slot) /* calls and returns go unrecorded */
+			expect_stack(writer);
 		return NULL;
 	}
 	if (!writer->slot) {
@@ -481,7 +487,7 @@ static struct writer *find_or_begin(unsigned kind)
 			lose_unslotted(kind);
 			return NULL;
 		}
-		writer->resync = (config.events & (EVENT_CALL | EVENT_C_CALL)) != 0;
+		expect_stack(writer);
 		writer_put_number(writer, WIRE_THREAD_START, 0);
 	}
 	return refill(writer, kind);
