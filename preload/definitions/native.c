@@ -18,13 +18,12 @@
 #include "base/lock.h"
 #include "definitions/define.h"
 #include "definitions/modules.h"
-#include "definitions/unwind.h"
+#include "definitions/native_walk.h"
 #include "ring/process.h"
 
 #define PROBES 64
 #define CALLER_CUT UINT32_MAX /* in place of a caller's id: there is a caller, which is unknown */
 
-#define NATIVE_FRAMES_MAX 64 /* of one stack; frames further out are left out */
 #define NATIVE_BITS 19
 #define NATIVE_PLACES ((size_t)1 << NATIVE_BITS)
 #define NATIVE_FULL                                                                                                    \
@@ -53,6 +52,7 @@ struct native_table {
 
 	struct native_module modules[NATIVE_MODULES];
 	struct native_frame frames[NATIVE_PLACES];
+	struct native_walk walks[RING_SLOTS]; /* the last of each thread, by its slot */
 };
 
 static struct native_table *table; /* cleared in the child of a fork; NULL unless native stacks are recorded */
@@ -278,25 +278,41 @@ static __attribute__((noinline, cold)) void check_loads(unsigned long now)
 	process_unlock();
 }
 
+/* The ids of the frames from at[known] on. Returns that of the innermost; 0: none, or it could not be defined. */
+static uint32_t identify(struct native_walk *walk, uint32_t known)
+{
+	uint32_t id = known ? walk->at[known - 1].id : walk->cut ? CALLER_CUT : 0;
+
+	for (uint32_t i = known; i < walk->count; i++) {
+		struct native_walk_frame *frame = &walk->at[i];
+
+		if (!frame->hidden)
+			id = frame_id(frame->place.address, id);
+		if (!frame->hidden && !id) {
+			walk->reusable = false;
+			return 0;
+		}
+		frame->id = id;
+	}
+	return id == CALLER_CUT ? 0 : id;
+}
+
 uint32_t native_stack(void)
 {
 	unsigned long now = atomic_load_explicit(&loads, memory_order_relaxed);
-	uintptr_t addresses[NATIVE_FRAMES_MAX];
+	struct native_walk *walk = &table->walks[thread_self.writer->slot - process->slots];
+	uint32_t ids_forgotten = atomic_load(&process->ids_forgotten), id;
 	int saved_errno = errno;
-	unsigned count;
-	uint32_t id;
-	bool cut;
 
 	if (unlikely(now != atomic_load_explicit(&checked_loads, memory_order_relaxed)) ||
-	    unlikely(atomic_load(&table->ids_forgotten) != atomic_load(&process->ids_forgotten)))
+	    unlikely(atomic_load(&table->ids_forgotten) != ids_forgotten))
 		check_loads(now);
-	count = unwind_stack(addresses, NATIVE_FRAMES_MAX, &cut);
-	id = cut ? CALLER_CUT : 0;
-	while (count-- > 0) {
-		id = frame_id(addresses[count], id);
-		if (!id)
-			break;
+	if (unlikely(walk->loads != now || walk->ids_forgotten != ids_forgotten)) {
+		walk->reusable = false;
+		walk->loads = now;
+		walk->ids_forgotten = ids_forgotten;
 	}
+	id = identify(walk, native_walk(walk));
 	errno = saved_errno;
-	return id == CALLER_CUT ? 0 : id;
+	return id;
 }

@@ -1,5 +1,5 @@
 /*
- * unwind.c - walks the native stack. The only file that uses libunwind.
+ * unwind.c - finds the caller of a native frame. The only file that uses libunwind.
  *
  * libunwind's local unwinding is unfit for somebody else's process. Its memory check keeps the two descriptors of a
  * pipe, and writes to whatever has their numbers after the program has closed them; and it waits for locks that a fork
@@ -38,12 +38,10 @@
 #if defined(__x86_64__)
 #define LIBRARY "libunwind-x86_64.so.8"
 #define FRAME_POINTER UNW_X86_64_RBP
-#define ADDRESS_MASK UINTPTR_MAX
 #define JUMP_ALIGNMENT 1
 #else
 #define LIBRARY "libunwind-aarch64.so.8"
 #define FRAME_POINTER UNW_AARCH64_X29
-#define ADDRESS_MASK ((UINT64_C(1) << 48) - 1) /* a return address may be signed */
 #define JUMP_ALIGNMENT 4
 #endif
 
@@ -82,23 +80,12 @@ struct rule_entry {
 	_Atomic uint64_t rule;
 };
 
-/* The registers that a step needs. */
-struct place {
-	uintptr_t address, stack, frame;
-};
-
-/* The readable part of the stack, from the stack pointer up to high. */
-struct bounds {
-	uintptr_t high;
-	bool guessed; /* it may not be mapped */
-};
-
 /* The source of the accessors' answers. */
 struct probe {
 	struct module module; /* of the address */
-	struct place place;
-	struct bounds bounds; /* of the stack; high 0: registers and stack are made up */
-	uintptr_t start_ip;   /* of the function, once its table is found */
+	struct unwind_place place;
+	struct unwind_bounds bounds; /* of the stack; high 0: registers and stack are made up */
+	uintptr_t start_ip;	     /* of the function, once its table is found */
 	uintptr_t end_ip;
 	bool found;   /* a table was found */
 	bool foreign; /* another register was read */
@@ -194,7 +181,8 @@ static int get_dynamic_list(unw_addr_space_t as, unw_word_t *address, void *cont
 	return -UNW_ENOINFO;
 }
 
-static bool read_stack(uintptr_t at, const struct place *place, const struct bounds *bounds, uintptr_t *word)
+static bool read_stack(uintptr_t at, const struct unwind_place *place, const struct unwind_bounds *bounds,
+		       uintptr_t *word)
 {
 	if (at < place->stack || at > bounds->high - sizeof(*word) || at & (sizeof(*word) - 1))
 		return false;
@@ -259,7 +247,7 @@ static int access_other_register(unw_addr_space_t as, unw_regnum_t number, unw_f
 /*
  * Makes one step from the probe's place. Lock held. Returns the result of unw_step(); sets *caller if that is above 0.
  */
-static int unwind_step(struct probe *probe, struct place *caller)
+static int unwind_step(struct probe *probe, struct unwind_place *caller)
 {
 	static union {
 		unw_cursor_t cursor;
@@ -276,12 +264,12 @@ static int unwind_step(struct probe *probe, struct place *caller)
 	    library.get_reg(&memory.cursor, UNW_REG_SP, &stack) < 0 ||
 	    library.get_reg(&memory.cursor, FRAME_POINTER, &frame) < 0)
 		return -UNW_EBADREG;
-	*caller = (struct place){.address = address, .stack = stack, .frame = frame};
+	*caller = (struct unwind_place){.address = address, .stack = stack, .frame = frame};
 	return result;
 }
 
 /* Derives the rule from the caller's registers, which are relative to the made-up ones. */
-static union rule read_rule(const struct place *caller)
+static union rule read_rule(const struct unwind_place *caller)
 {
 	int64_t by_stack = (int64_t)(caller->stack - MADE_UP_STACK);
 	int64_t by_frame = (int64_t)(caller->stack - MADE_UP_FRAME);
@@ -313,12 +301,12 @@ static bool find_module(struct probe *probe)
 /* The module is found. Lock held. */
 static union rule find_out(struct probe *probe)
 {
-	struct place caller;
+	struct unwind_place caller;
 	int result;
 
 	probe->place.stack = MADE_UP_STACK;
 	probe->place.frame = MADE_UP_FRAME;
-	probe->bounds = (struct bounds){0};
+	probe->bounds = (struct unwind_bounds){0};
 	result = unwind_step(probe, &caller);
 	if (!probe->found)
 		return (union rule){.kind = RULE_NONE};
@@ -405,10 +393,10 @@ void unwind_forget(void)
 }
 
 /* False: there is no caller, or it cannot be found. */
-static __attribute__((noinline, cold)) bool step_deep(struct place *place, const struct bounds *bounds)
+static __attribute__((noinline, cold)) bool step_deep(struct unwind_place *place, const struct unwind_bounds *bounds)
 {
 	struct probe probe = {.place = *place, .bounds = *bounds};
-	struct place caller = {0};
+	struct unwind_place caller = {0};
 	bool made;
 
 	if (!find_module(&probe) || !enter_library())
@@ -421,7 +409,8 @@ static __attribute__((noinline, cold)) bool step_deep(struct place *place, const
 	return true;
 }
 
-static bool step_plain(struct place *place, union rule rule, const struct bounds *bounds)
+static bool step_plain(struct unwind_place *place, union rule rule, const struct unwind_bounds *bounds,
+		       struct unwind_source *source)
 {
 	uintptr_t stack = (rule.by_frame ? place->frame : place->stack) + (uintptr_t)(int64_t)rule.caller;
 	uintptr_t address, frame = place->frame;
@@ -430,11 +419,15 @@ static bool step_plain(struct place *place, union rule rule, const struct bounds
 	    !read_stack(stack + (uintptr_t)(int64_t)rule.address, place, bounds, &address) ||
 	    (rule.saved && !read_stack(stack + (uintptr_t)(int64_t)rule.frame, place, bounds, &frame)))
 		return false;
-	*place = (struct place){.address = address & ADDRESS_MASK, .stack = stack, .frame = frame};
+	*source = (struct unwind_source){
+	    .address_at = (const uintptr_t *)(stack + (uintptr_t)(int64_t)rule.address),
+	    .frame_at = rule.saved ? (const uintptr_t *)(stack + (uintptr_t)(int64_t)rule.frame) : NULL,
+	    .by_frame = rule.by_frame};
+	*place = (struct unwind_place){.address = address & UNWIND_ADDRESS_MASK, .stack = stack, .frame = frame};
 	return true;
 }
 
-/* ---- the walk ---------------------------------------------------------------------------------------------------- */
+/* ---- the steps of a walk ---------------------------------------------------------------------------------------- */
 
 static __attribute__((noinline, cold)) void learn_bounds(void)
 {
@@ -456,34 +449,33 @@ static __attribute__((noinline, cold)) void learn_bounds(void)
 	thread_self.nesting--;
 }
 
-static struct bounds bounds_of(uintptr_t stack)
+struct unwind_bounds unwind_bounds(uintptr_t stack)
 {
 	if (__builtin_expect(!stack_bounds.high, 0))
 		learn_bounds();
 	if (__builtin_expect(stack >= stack_bounds.low && stack < stack_bounds.high, 1))
-		return (struct bounds){.high = stack_bounds.high};
+		return (struct unwind_bounds){.high = stack_bounds.high, .whole = true};
 	/* Under a seccomp filter no system call is made; this page is mapped. */
 	if (seccomp_active())
-		return (struct bounds){.high = (stack & ~(uintptr_t)4095) + 4096};
-	return (struct bounds){.high = stack + GUESSED_BYTES, .guessed = true};
+		return (struct unwind_bounds){.high = (stack & ~(uintptr_t)4095) + 4096};
+	return (struct unwind_bounds){.high = stack + GUESSED_BYTES, .guessed = true};
 }
 
-/* Moves place to its caller. False: place is the outermost frame, or, with *cut set, its caller cannot be found. */
-static bool go_up(struct place *place, const struct bounds *bounds, bool *cut)
+bool unwind_up(struct unwind_place *place, const struct unwind_bounds *bounds, struct unwind_source *source, bool *cut)
 {
 	union rule rule = recall_rule(place->address);
 
 	if (__builtin_expect(!rule.kind, 0))
 		rule = learn_rule(place->address);
 	if (__builtin_expect(rule.kind == RULE_PLAIN, 1)) {
-		*cut = !step_plain(place, rule, bounds);
-		return !*cut && place->address;
+		*cut = !step_plain(place, rule, bounds, source);
+		return !*cut;
 	}
 	*cut = rule.kind != RULE_LAST && !(rule.kind == RULE_DEEP && step_deep(place, bounds));
-	return rule.kind == RULE_DEEP && !*cut && place->address;
+	return rule.kind == RULE_DEEP && !*cut;
 }
 
-static bool is_eval(uintptr_t address)
+bool unwind_is_eval(uintptr_t address)
 {
 	for (unsigned i = 0; i < eval_parts; i++)
 		if (address - eval[i].start < eval[i].end - eval[i].start)
@@ -491,27 +483,9 @@ static bool is_eval(uintptr_t address)
 	return false;
 }
 
-unsigned __attribute__((noinline)) unwind_stack(uintptr_t *addresses, unsigned most, bool *cut)
+bool unwind_is_own(uintptr_t address)
 {
-	struct place place = {.address = (uintptr_t)__builtin_return_address(0) & ADDRESS_MASK,
-			      .stack = (uintptr_t)__builtin_dwarf_cfa(),
-			      .frame = *(const uintptr_t *)__builtin_frame_address(0)};
-	struct bounds bounds = bounds_of(place.stack);
-	unsigned count = 0;
-
-	*cut = false;
-	while (go_up(&place, &bounds, cut)) {
-		if (place.address - own_start < own_end - own_start)
-			continue;
-		if (is_eval(place.address))
-			return count;
-		if (count == most) {
-			*cut = true;
-			return count;
-		}
-		addresses[count++] = place.address;
-	}
-	return count;
+	return address - own_start < own_end - own_start;
 }
 
 /* ---- the beginning ----------------------------------------------------------------------------------------------- */
@@ -662,7 +636,7 @@ static void use_first(void)
 	struct probe probe = {.place = {1, MADE_UP_STACK, MADE_UP_FRAME}};
 	int first = free_descriptor(0), second = free_descriptor(first + 1);
 	struct stat status, other;
-	struct place caller;
+	struct unwind_place caller;
 
 	if (!enter_library())
 		return;

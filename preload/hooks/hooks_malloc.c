@@ -113,10 +113,16 @@ static void lose_event(const struct writer *writer, unsigned kind)
 /* Off the fast path: a large block, a full ring, a realloc, a pause, another thread or image, a stack. */
 static void record(struct native_event *event)
 {
-	const struct writer *writer = thread_self.writer;
+	struct writer *writer = thread_self.writer;
 
 	if (thread_self.writing || (writer->slot && !writer_is_quiet(writer))) {
 		lose_event(writer, event->kind);
+		return;
+	}
+	if (writer_goes_on_losing(writer) && wire_is_memory(event->kind)) {
+		writer_enter();
+		writer_count_lost(writer, event->kind);
+		writer_leave();
 		return;
 	}
 	if (event->size > WIRE_SIZE_MAX)
@@ -125,7 +131,10 @@ static void record(struct native_event *event)
 	event->signal_stack = own_stack_is_wanted();
 	event->native_stack = config.native_stacks && event->kind != WIRE_FREE && event->kind != WIRE_MUNMAP &&
 			      !event->signal_stack && !thread_self.no_native_stack;
-	own_stack_call(record_event, event);
+	if (unlikely(event->signal_stack))
+		own_stack_call(record_event, event);
+	else
+		record_event(event);
 	if (atomic_load_explicit(&process->status, memory_order_relaxed) == PROCESS_OFF || process_is_stopped())
 		hooks_malloc_way = HOOKS_MALLOC_OFF;
 }
