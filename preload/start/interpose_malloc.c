@@ -32,7 +32,6 @@
 #ifndef EVPROF_INSTRUMENTED
 
 #define ALLOCATORS(X)                                                                                                  \
-	X(malloc, void *, (size_t size), (size))                                                                       \
 	X(calloc, void *, (size_t count, size_t size), (count, size))                                                  \
 	X(realloc, void *, (void *old, size_t size), (old, size))                                                      \
 	X(reallocarray, void *, (void *old, size_t count, size_t size), (old, count, size))                            \
@@ -52,8 +51,9 @@
 #define GLIBC_ALLOCATORS(X)
 #endif
 
-/* These return something else than a block. */
+/* These return something else than a block, or are apart. */
 #define OTHERS(X)                                                                                                      \
+	X(malloc, void *, (size_t size), (size))                                                                       \
 	X(free, void, (void *block), (block))                                                                          \
 	X(posix_memalign, int, (void **block, size_t alignment, size_t size), (block, alignment, size))                \
 	X(munmap, int, (void *at, size_t size), (at, size))                                                            \
@@ -136,6 +136,23 @@ static __attribute__((noinline)) void *recorded_calloc(size_t count, size_t size
 static __attribute__((noinline)) void recorded_free(void *block)
 {
 	hooks_malloc_record(WIRE_FREE, block, 0);
+	thread_self.nesting = 1;
+	real.free(block);
+	thread_self.nesting = 0;
+}
+
+/* Where allocations are sampled: one that is not in the sample, the free of a block that was not. */
+static __attribute__((noinline)) void *passed_malloc(size_t size)
+{
+	void *block;
+
+	thread_self.sampling_left -= size;
+	BELOW(block, real.malloc(size));
+	return block;
+}
+
+static __attribute__((noinline)) void passed_free(void *block)
+{
 	thread_self.nesting = 1;
 	real.free(block);
 	thread_self.nesting = 0;
@@ -268,18 +285,33 @@ static inline __attribute__((always_inline)) bool is_recorded(void)
 		JUMP_TO(real.name arguments);                                                                          \
 	}
 
+/* The two that are called most. */
+PUBLIC JUMPS void *malloc(size_t size)
+{
+	if (is_recorded()) {
+		if (hooks_malloc_way == HOOKS_MALLOC_SAMPLED && size <= thread_self.sampling_left)
+			JUMP_TO(passed_malloc(size));
+		JUMP_TO(recorded_malloc(size));
+	}
+	JUMP_TO(real.malloc(size));
+}
+
+PUBLIC JUMPS void free(void *block)
+{
+	if (is_recorded() && block) {
+		if (hooks_malloc_way == HOOKS_MALLOC_SAMPLED && !memory_sampling_may_know(block))
+			passed_free(block);
+		else
+			recorded_free(block);
+	} else {
+		real.free(block);
+	}
+}
+
 ALLOCATORS(INTERPOSE)
 GLIBC_ALLOCATORS(INTERPOSE)
 INTERPOSE(posix_memalign, int, (void **block, size_t alignment, size_t size), (block, alignment, size))
 INTERPOSE(munmap, int, (void *at, size_t size), (at, size))
-
-PUBLIC JUMPS void free(void *block)
-{
-	if (is_recorded() && block)
-		recorded_free(block);
-	else
-		real.free(block);
-}
 
 /* The new address is passed with MREMAP_FIXED only; it is in a register in any case. */
 PUBLIC void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
