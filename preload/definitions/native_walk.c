@@ -3,10 +3,11 @@
 
 #include <string.h>
 
+#include "evprof/invariant.h"
 #include "ring/writer.h"
 
 /*
- * The outer end is anywhere in the function that executes bytecode: that address is not a part of the stack. All further
+ * The outer end is anywhere in the function that executes bytecode: that address is no part of the stack. All further
  * in is as it was.
  */
 static bool takes_other_end(struct native_walk *walk, struct native_walk_frame *frame, uintptr_t address)
@@ -69,7 +70,7 @@ static void join(struct native_walk *walk, uint32_t known, uint32_t next)
 	}
 }
 
-/* Walks until the last walk is met. Returns the number of its frames; new ones are at the end of at[], from *next on. */
+/* Walks until the last walk is met. Returns the number of its frames; new ones are at the end of at[], from *next. */
 static uint32_t walk_up(struct native_walk *walk, struct unwind_place place, const struct unwind_bounds *bounds,
 			uint32_t known, uint32_t *next)
 {
@@ -94,6 +95,24 @@ static uint32_t walk_up(struct native_walk *walk, struct unwind_place place, con
 	return known;
 }
 
+/* Whether a walk that knows nothing finds the same frames. DEBUG builds only. */
+static bool is_as_walked_anew(const struct native_walk *walk, struct unwind_place place,
+			      const struct unwind_bounds *bounds)
+{
+	struct native_walk anew = {.reusable = true};
+	uint32_t next = NATIVE_WALK_MAX;
+	bool same;
+
+	walk_up(&anew, place, bounds, 0, &next);
+	join(&anew, 0, next);
+	same = anew.cut == walk->cut && anew.count == walk->count;
+	for (uint32_t i = 0; same && i < walk->count; i++)
+		same = anew.at[i].place.address == walk->at[i].place.address &&
+		       anew.at[i].place.stack == walk->at[i].place.stack && anew.at[i].hidden == walk->at[i].hidden &&
+		       anew.at[i].shown == walk->at[i].shown && anew.at[i].needs_frame == walk->at[i].needs_frame;
+	return same;
+}
+
 uint32_t __attribute__((noinline)) native_walk(struct native_walk *walk)
 {
 	struct unwind_place place = {.address = (uintptr_t)__builtin_return_address(0) & UNWIND_ADDRESS_MASK,
@@ -110,5 +129,6 @@ uint32_t __attribute__((noinline)) native_walk(struct native_walk *walk)
 	if (next != NATIVE_WALK_MAX || known != walk->count)
 		join(walk, known, next);
 	walk->reusable &= !walk->cut;
+	invariant(is_as_walked_anew(walk, place, &bounds));
 	return known;
 }
