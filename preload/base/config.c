@@ -144,6 +144,14 @@ static void read_alive(bool complain)
 		return;
 	if (!events)
 		config.events = EVENT_MEM | EVENT_MALLOC;
+	if (!config.socket[0] && !strcmp(config.output, OUTPUT_NOWHERE)) {
+		if (complain)
+			log_line(LOG_ERROR,
+				 "%s=alive needs a file for what is alive, not %s=%s; the last stretch is kept",
+				 ENV_KEEP, ENV_OUTPUT, SETTING_OUTPUT_NONE);
+		config.keep.alive = false;
+		return;
+	}
 	if (!(config.events & (EVENT_CALL | EVENT_SAMPLE)) && config.events & (EVENT_MEM | EVENT_MALLOC))
 		return;
 	if (complain)
@@ -361,11 +369,11 @@ void config_read(bool complain)
 	if (config.budget && !value_of(ENV_EVENTS)) /* allocations have no budget: only on request */
 		config.events &= ~(unsigned)(EVENT_MEM | EVENT_MALLOC);
 	config.keep = read_keep(complain);
+	read_paths(complain);
+	read_socket(complain);
 	read_alive(complain);
 	config.memory_interval = read_memory_interval(complain);
 	read_trigger(complain);
-	read_paths(complain);
-	read_socket(complain);
 	read_formats(complain);
 	if (complain && config.enabled && !config.attached)
 		complain_of_unknown_names();

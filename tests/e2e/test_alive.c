@@ -345,6 +345,29 @@ SCENARIO(alive, snapshots, SUPPORTED)
 	expect_counted(running.trace, said, false);
 }
 
+/* Other outputs say so, too. */
+static void expect_no_peak(const struct python *python, const char *trace)
+{
+	static const char *const code = "import evprof, gzip, sys\n"
+					"trace = evprof.load(sys.argv[1])\n"
+					"for by in 'function', 'line':\n"
+					"    rows = trace.memory(by=by)\n"
+					"    print({(row.peak_blocks, row.peak_bytes) for row in rows})\n"
+					"print(b': no peak' in gzip.open(sys.argv[2]).read())";
+	char *pprof = text("%s.pb.gz", trace);
+	struct outcome *said;
+
+	tool("export", "--format", "pprof", trace, "-o", pprof);
+	said = run(.python = python, .how = JOB_BARE, .lingers = true, .args = {"-c", code, trace, pprof},
+		   .env = {text("PYTHONPATH=%s", program_path("../../../tools/python")),
+			   text("EVPROF_READER_LIBRARY=%s", build_path("libevprof-reader.so"))});
+	/* Python cannot load a library with the sanitizer in it. */
+	expect(said, built_with_asan() || !strcmp(said->out, "{(-1, -1)}\n{(-1, -1)}\nTrue\n"),
+	       "tables, and pprof's comments");
+	said = tool("export", "--format", "html", trace, "-o", "-");
+	expect(said, strstr(said->out, "\"alive_only\":1"), "the page has the note");
+}
+
 /* What such a trace cannot show is an error. */
 SCENARIO_SOME(alive, limits, SUPPORTED)
 {
@@ -360,6 +383,9 @@ SCENARIO_SOME(alive, limits, SUPPORTED)
 	expect(said, said->status == 2 && strstr(said->err, "no stretch of time"), "a time");
 	said = tool("memory", outcome->trace);
 	expect(said, said->status == 0 && strstr(said->out, "  peak      not kept\n"), "the peak");
+	expect_no_peak(python, outcome->trace);
+	outcome = run(.python = python, .args = {"-c", "pass"}, .env = {"EVPROF_KEEP=alive", "EVPROF_OUTPUT=none"});
+	expect(outcome, strstr(outcome->err, "EVPROF_KEEP=alive needs a file"), "it goes to a file");
 	outcome = run(.python = python, .args = {"-c", "pass"}, .env = {"EVPROF_EVENTS=call", "EVPROF_KEEP=alive"});
 	expect(outcome, strstr(outcome->err, "EVPROF_KEEP=alive needs memory without calls"), "calls");
 	said = tool("cut", "--alive", outcome->trace, "-o", text("%s/x.evp", outcome->directory));

@@ -61,6 +61,27 @@ static struct outcome *record(const struct python *python, const char *how)
 	return outcome;
 }
 
+/* Outputs without a text around the figures say that these are estimates, too. */
+static void expect_notes(const struct python *python, const char *trace)
+{
+	static const char *const note = "Memory is sampled every 64 KiB: figures are estimates";
+	static const char *const formats[] = {"csv", "folded", "pprof", "html", "perfetto"};
+	char *pprof = text("%s.pb.gz", trace);
+	struct outcome *said = tool("memory", "--format", "csv", trace);
+
+	expect(said, strstr(said->err, note), "csv of sites");
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		said = tool("export", "--format", formats[i], trace, "-o", i == 2 ? pprof : "-");
+		/* By the time, which has no memory, folded stacks have no note. */
+		expect(said, i == 1 || strstr(said->err, note), "%s", formats[i]);
+		expect(said, i != 3 || strstr(said->out, "\"memory_interval\":65536"), "the page has it, too");
+	}
+	said = run(.python = python, .how = JOB_BARE,
+		   .args = {"-c", "import gzip, sys; print(sys.argv[2].encode() in gzip.open(sys.argv[1]).read())",
+			    pprof, note});
+	expect(said, !strcmp(said->out, "True\n"), "pprof's comment");
+}
+
 /* The list itself grows in small(), too: at most 4 MB at its end, 20 MB in all. */
 SCENARIO(memory_sampled, totals_by_function, SUPPORTED)
 {
@@ -83,6 +104,7 @@ SCENARIO(memory_sampled, totals_by_function, SUPPORTED)
 	       "JSON has it");
 	result = tool("check", "--max-heap", "1G", outcome->trace);
 	expect(result, result->status == 0 && strstr(result->out, "estimate"), "check says it");
+	expect_notes(python, outcome->trace);
 	result = tool("memory", "--temporary", outcome->trace);
 	expect(result, result->status == 2, "temporary allocations are not known");
 }

@@ -217,11 +217,10 @@ int stacks_visit(struct trace *trace, const struct filter *filter, struct progre
 					     .lines = true,
 					     .no_events = visitor->only_live};
 	struct counting counting = {.functions = functions, .visitor = visitor, .owner = owner, .progress = progress};
-	char sampling[TRACE_SAMPLING_BYTES];
 	int error = walk_trace(trace, filter, progress, &counter, &counting);
 
-	if ((visitor->allocations || visitor->live) && trace_memory_interval(trace) && !error)
-		fprintf(stderr, "evprof: %s\n", trace_memory_sampling_text(trace_memory_interval(trace), sampling));
+	if ((visitor->allocations || visitor->live) && !error)
+		trace_warn_of_memory_sampling(trace);
 	if (visitor->live && trace_is_alive_only(trace) && !error)
 		fprintf(stderr, "evprof: %s\n", TRACE_ALIVE_ONLY_TEXT);
 	if (counting.live.missing && !error)

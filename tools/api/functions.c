@@ -63,19 +63,23 @@ const struct table_kind table_functions = {"functions", function_fields, COUNT(f
 	{                                                                                                              \
 		"temporary", TABLE_INT64, false                                                                        \
 	}
-#define LIVE_NUMBERS(made, weights)                                                                                    \
-	(made).blocks, (made).bytes, (weights)->peak.blocks, (weights)->peak.bytes, (weights)->end.blocks,             \
-	    (weights)->end.bytes, (weights)->temporary
+/* What cannot be known is -1: the peak of what is alive, what is temporary in a sample. */
+#define KNOWN(number, unknown) ((unknown) ? UINT64_MAX : (number))
+#define LIVE_NUMBERS(made, weights, alive, sampled)                                                                    \
+	(made).blocks, (made).bytes, KNOWN((weights)->peak.blocks, alive), KNOWN((weights)->peak.bytes, alive),        \
+	    (weights)->end.blocks, (weights)->end.bytes, KNOWN((weights)->temporary, sampled)
 
 static const struct table_field memory_fields[] = {TABLE_PLACE_FIELDS, {"calls", TABLE_INT64, false}, LIVE_FIELDS};
 
-static int put_memory(struct evprof_table *table, const struct stack_function *function,
+static int put_memory(struct evprof_table *table, const struct trace *trace, const struct stack_function *function,
 		      const struct function_total *total, const struct live_weights *weights)
 {
 	const struct live_held made = {total->allocations, total->allocated_bytes};
 	const struct label label = {.file = function->file, .name = text_of(function->name)};
 
-	return put_row(table, &label, function->line, (uint64_t[]){total->calls, LIVE_NUMBERS(made, weights)});
+	return put_row(table, &label, function->line,
+		       (uint64_t[]){total->calls, LIVE_NUMBERS(made, weights, trace_is_alive_only(trace),
+							       trace_memory_interval(trace) != 0)});
 }
 
 /* Without min_duration: allocations of short calls would count for the wrong function. */
@@ -102,7 +106,7 @@ static int make_memory(struct request *request, struct evprof_table *table)
 	if (!error)
 		error = function_totals_live(&totals, request->trace, filter, &request->progress, &weights);
 	for (uint32_t i = 0; !error && i < count; i++)
-		error = put_memory(table, &totals.functions.at[i], &totals.counts[i], &weights[i]);
+		error = put_memory(table, request->trace, &totals.functions.at[i], &totals.counts[i], &weights[i]);
 	free(weights);
 	function_totals_done(&totals);
 	return error;
@@ -120,9 +124,10 @@ static int put_sites(void *owner, struct memory *memory)
 		const struct memory_site *site = &memory->sites[i];
 		const struct label label = {.file = site->file, .name = site->name};
 
-		error = put_row(
-		    owner, &label, site->line,
-		    (uint64_t[]){LIVE_NUMBERS(site->weights.made, &site->weights), (uint64_t)memory->process->pid});
+		error = put_row(owner, &label, site->line,
+				(uint64_t[]){LIVE_NUMBERS(site->weights.made, &site->weights, memory->live.alive_only,
+							  memory->live.interval != 0),
+					     (uint64_t)memory->process->pid});
 	}
 	return error;
 }

@@ -180,6 +180,8 @@ static int export_to(const struct export_format *format, struct export *export, 
 	error = write_format(format, export, from, to);
 	if (error)
 		output_message("evprof export: cannot write %s: %s", to, strerror(-error));
+	else if (!format->any_clock) /* others count stacks, which says it where memory is among them */
+		trace_warn_of_memory_sampling(trace);
 	return verb_close(trace, error);
 }
 

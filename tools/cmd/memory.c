@@ -231,6 +231,8 @@ static int write_memory(struct request *request, struct trace *trace, const char
 		fprintf(stderr, "evprof memory: %llu processes that ended before these are not in the trace\n",
 			(unsigned long long)trace_left_out(trace));
 	warn_of_unseen(trace);
+	if (report->format == MEMORY_CSV)
+		trace_warn_of_memory_sampling(trace);
 	return terminal_close(&output);
 }
 

@@ -294,6 +294,8 @@ static int add_trace(struct report *report, struct profile *profile, const char 
 		report->sample_rate = trace_sample_rate(trace);
 	if (!report->memory_interval && request->options.memory)
 		report->memory_interval = trace_memory_interval(trace);
+	if (report->memory_interval && format_of(request) == &report_csv)
+		trace_warn_of_memory_sampling(trace);
 	if (request->options.mark_begin)
 		note_marks(report, trace);
 	progress_begin(&progress, "counting", walk_events(trace, &request->filter));

@@ -12,6 +12,7 @@
  *   locations       one for each function, with the line where it is defined; and one for each line of a function
  *                   at which memory was allocated, or that was sampled
  *   mappings        the program, and each library with native frames
+ *   comments        that allocations were sampled, or that only what is alive was kept
  *
  * A thread is written when it ends, a function or string at its first use: protobuf allows the fields of a message in
  * any order. So memory is that of analysis/stacks.h.
@@ -35,6 +36,7 @@ enum {
 	PROFILE_STRING = 6,
 	PROFILE_TIME_NANOS = 9,
 	PROFILE_DURATION_NANOS = 10,
+	PROFILE_COMMENT = 13,
 	PROFILE_DEFAULT_SAMPLE_TYPE = 14,
 	VALUE_TYPE = 1,
 	VALUE_UNIT = 2,
@@ -156,6 +158,24 @@ static size_t values_end(const struct pprof *pprof)
 	return pprof->in_use ? 6 : pprof->allocations ? 4 : 2;
 }
 
+static void put_comment(struct pprof *pprof, const char *comment)
+{
+	uint64_t number = put_string(pprof, text_of(comment));
+
+	put_number(pprof, PROFILE_COMMENT, number);
+	write_out(pprof);
+}
+
+static void put_comments(struct pprof *pprof, const struct trace *trace)
+{
+	char sampling[TRACE_SAMPLING_BYTES];
+
+	if (pprof->allocations && trace_memory_interval(trace))
+		put_comment(pprof, trace_memory_sampling_text(trace_memory_interval(trace), sampling));
+	if (pprof->allocations && trace_is_alive_only(trace))
+		put_comment(pprof, TRACE_ALIVE_ONLY_TEXT);
+}
+
 static void put_beginning(struct pprof *pprof, const struct trace *trace)
 {
 	const char *const strings[] = {
@@ -185,6 +205,7 @@ static void put_beginning(struct pprof *pprof, const struct trace *trace)
 	for (i = values_first(pprof); i < values_end(pprof); i++)
 		put_message(pprof, PROFILE_SAMPLE_TYPE, types[i], VALUE_UNIT);
 	put_times(pprof, trace);
+	put_comments(pprof, trace);
 }
 
 /* Writes a mapping: the program or a library. Its flags say that all names are present, so pprof does not symbolize. */

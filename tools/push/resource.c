@@ -152,6 +152,9 @@ static void put_process(struct protobuf *resource, const struct given *given, co
 	put_new(resource, given, "process.runtime.name", "cpython");
 	put_new(resource, given, "process.runtime.version", trace_process_text(process, "python"));
 	put_new(resource, given, "host.name", trace_process_text(process, "host"));
+	if (trace_process_memory_interval(process)) /* figures of memory are estimates */
+		otlp_put_number(resource, "evprof.memory.interval_bytes",
+				(int64_t)trace_process_memory_interval(process));
 }
 
 void resource_put_from(struct protobuf *resource, const struct resource_source *source)

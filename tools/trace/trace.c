@@ -187,6 +187,14 @@ const char *trace_memory_sampling_text(uint64_t interval, char out[TRACE_SAMPLIN
 	return out;
 }
 
+void trace_warn_of_memory_sampling(const struct trace *trace)
+{
+	char text[TRACE_SAMPLING_BYTES];
+
+	if (trace_memory_interval(trace))
+		fprintf(stderr, "evprof: %s\n", trace_memory_sampling_text(trace_memory_interval(trace), text));
+}
+
 const char *trace_sampling_text(int rate, char out[TRACE_SAMPLING_BYTES])
 {
 	out[0] = 0;

@@ -242,6 +242,9 @@ uint64_t trace_left_out(const struct trace *trace);
 #define TRACE_SAMPLING_BYTES 128
 /* The note on memory that was sampled in every output that shows it; "" if the interval is 0. */
 const char *trace_memory_sampling_text(uint64_t interval, char out[TRACE_SAMPLING_BYTES]);
+
+/* Prints that on stderr, if memory was sampled: for outputs that have no room for it. */
+void trace_warn_of_memory_sampling(const struct trace *trace);
 /*
  * The note on sampling at that rate in every output, because samples look like calls with exact times; "" if it is 0.
  */

@@ -128,7 +128,7 @@ function memoryDetails(fn) {
 	const list = [];
 	['allocated', 'live at the end', 'at the peak'].forEach((title, when) => {
 		const {ownBlocks, ownBytes, totalBlocks, totalBytes} = memory[when];
-		if (totalBlocks[fn])
+		if (totalBlocks[fn] && !(meta.alive_only && when === WEIGHTS.peak.memory.when))
 			list.push([title, `${bytesText(ownBytes[fn])} by itself (${count(ownBlocks[fn])} ×), ${bytesText(totalBytes[fn])} in all (${count(totalBlocks[fn])} ×)`]);
 	});
 	return [element('h3', {}, 'Memory'), pairs(list)];

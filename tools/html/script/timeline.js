@@ -66,7 +66,7 @@ async function loadTimeline() {
 		let at = 0;
 		const heap = {process: process[i], width, time: stretch.map((step) => (at += step) * width), low,
 			high: low.map((value, k) => value + above[k]), last: low.map((value, k) => value + last[k]),
-			peakTime: peakTime[i], end: end[i] ? end[i] - 1 : null};
+			peakTime: meta.alive_only ? null : peakTime[i], end: end[i] ? end[i] - 1 : null};
 		if (begin.block !== siteBlocks[i])
 			begin = {block: siteBlocks[i], moment: 0, row: 0, value: 0};
 		heap.sites = {...begin, moments: moments[i], rows: rows[i]};
@@ -204,7 +204,7 @@ function nameOf(track) {
 		return element('div', {class: 'track process', title: [process.arguments.map((i) => textAt(i)).join(' '), end].filter(Boolean).join(' · ')}, processName(track.process));
 	}
 	if (track.kind === 'heap')
-		return element('div', {class: 'track heap'}, "Python's heap", element('br'), `peak ${bytesText(track.heap.peak)}`);
+		return element('div', {class: 'track heap'}, "Python's heap", element('br'), meta.alive_only ? 'peak not kept' : `peak ${bytesText(track.heap.peak)}`);
 	if (track.kind === 'counter')
 		return element('div', {class: 'track heap', title: `${track.counter.name} · ${plural(track.counter.time.length, 'value', 'values')}`}, track.counter.name,
 			element('br'), `${numberText(track.counter.least)} to ${numberText(track.counter.most)}`);

@@ -124,15 +124,18 @@ async function selectWeight(key) {
 	placeTracks();
 }
 
+/* Of what is alive the peak was not kept. */
+const knownWeights = () => Object.values(WEIGHTS).filter(({key}) => !(meta.alive_only && key === 'peak'));
+
 function nextWeight() {
-	const keys = Object.keys(WEIGHTS);
+	const keys = knownWeights().map(({key}) => key);
 	if (memory)
 		selectWeight(keys[(keys.indexOf(byId('weight').value) + 1) % keys.length]);
 }
 
 function listenWeight() {
 	byId('weight_choice').hidden = !memory;
-	byId('weight').replaceChildren(...Object.values(WEIGHTS).map(({key, title}) => element('option', {value: key}, title)));
+	byId('weight').replaceChildren(...knownWeights().map(({key, title}) => element('option', {value: key}, title)));
 	byId('weight').addEventListener('change', (event) => selectWeight(event.target.value));
 }
 

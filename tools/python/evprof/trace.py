@@ -558,7 +558,9 @@ class Trace:
         """A Table with a row for each function: file, line, name (qualified); calls, allocations, and bytes allocated by
         the function itself, freed or not; peak_blocks, peak_bytes: those of them that were live at the peak of their
         process, as flame(weight="peak") has them; end_blocks, end_bytes: at the program's end; temporary: allocations
-        that were freed before the thread's next one. Not with min_duration.
+        that were freed before the thread's next one. Not with min_duration. -1 is what cannot be known: the peak where
+        only what is alive was kept (EVPROF_KEEP=alive), temporary where memory was sampled (EVPROF_MEMORY_INTERVAL);
+        there the other numbers are estimates.
 
         by="line" has the rows of `evprof memory`: the line is that of the allocation, 0 where lines were not recorded, C
         functions count for their callers, each process has rows of its own (pid), and there are no calls.
