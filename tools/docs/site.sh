@@ -21,9 +21,10 @@ source=$work
 cp "$docs/conf.py" "$source/" && cp -r "$root"/docs/*.md "$root/docs/tutorials" "$root/docs/images" "$source/" || exit 1
 cp "$root/tools/packaging/CHANGELOG.md" "$source/changelog.md" || exit 1
 
-# The README's links are those of the folder above, and it needs the list of pages.
+# Links of the site: man pages are pages like others, and the README's links are those of the folder above.
+sed -i 's|](man/\([^)]*\))|](\1.md)|g' "$source"/*.md || exit 1
 {
-	sed 's|](docs/|](|g' "$root/README.md"
+	sed 's|](docs/man/\([^)]*\))|](\1.md)|g; s|](docs/|](|g' "$root/README.md"
 	cat "$docs/pages.md"
 } >"$source/index.md"
 
