@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, NamedTuple, Optional, Set
+from typing import Any, Callable, Dict, NamedTuple, Optional, Set, Union
 
 from . import recording
 
@@ -227,3 +227,23 @@ class Request:
         seconds = time.monotonic() - self._begin
         if failed or slow:
             take(self._options if slow else self._options._replace(slow=None), self._name, seconds, failed)
+
+
+class Middleware:
+    """What the applications of evprof.wsgi and evprof.asgi share: the options, and the span of a request."""
+
+    def __init__(self, app: Any, *, slow: Optional[float] = None, on_error: bool = True, every: float = 60.0,
+                 folder: Optional[str] = None, on_snapshot: Optional[Callable[[Snapshot], object]] = None,
+                 route: Optional[Callable[[Any], str]] = None, query: bool = False) -> None:
+        self.app = app
+        self._options = Options(slow, on_error, every, folder, on_snapshot)
+        self._route = route
+        self._query = query
+        self._names = Names()
+
+    def _request(self, scope: Any, method: str, path: str, query: Union[str, bytes]) -> Request:
+        name = self._names.bounded(self._route(scope)) if self._route else self._names.of(method, path)
+        arguments = {"method": method, "path": path}
+        if self._query:
+            arguments["query"] = query if isinstance(query, str) else query.decode("latin-1")
+        return Request(self._options, name, arguments)

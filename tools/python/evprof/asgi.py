@@ -45,7 +45,7 @@ class _Exchange:
             self._request.end()
 
 
-class Middleware:
+class Middleware(_watch.Middleware):
     """An ASGI application that makes a span of each request, and of each websocket, of another one.
 
     Spans, names and options are those of evprof.wsgi.Middleware; route takes the scope. A span belongs to the task of its request, so
@@ -64,30 +64,13 @@ class Middleware:
     http.response.body
     """
 
-    def __init__(self, app: Any, *, slow: Optional[float] = None, on_error: bool = True, every: float = 60.0,
-                 folder: Optional[str] = None, on_snapshot: Optional[Callable[[_watch.Snapshot], object]] = None,
-                 route: Optional[Callable[[Any], str]] = None, query: bool = False) -> None:
-        self.app = app
-        self._options = _watch.Options(slow, on_error, every, folder, on_snapshot)
-        self._route = route
-        self._query = query
-        self._names = _watch.Names()
-
-    def _request(self, scope: _Message) -> _watch.Request:
-        method = scope.get("method", "") if scope["type"] == "http" else "WEBSOCKET"
-        path = scope.get("path", "")
-        name = self._names.bounded(self._route(scope)) if self._route else self._names.of(method, path)
-        arguments = {"method": method, "path": path}
-        if self._query:
-            arguments["query"] = scope.get("query_string", b"").decode("latin-1")
-        return _watch.Request(self._options, name, arguments)
-
     async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
         is_http = scope["type"] == "http"
         if recording._begin is None or not (is_http or scope["type"] == "websocket"):
             await self.app(scope, receive, send)
             return
-        request = self._request(scope)
+        request = self._request(scope, scope.get("method", "") if is_http else "WEBSOCKET", scope.get("path", ""),
+                                scope.get("query_string", b""))
         if not request:
             await self.app(scope, receive, send)
             return

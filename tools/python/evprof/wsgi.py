@@ -62,7 +62,7 @@ def _is_complete(parts: Any, environ: _Environ) -> bool:
     return isinstance(parts, (list, tuple)) or (isinstance(wrapper, type) and isinstance(parts, wrapper))
 
 
-class Middleware:
+class Middleware(_watch.Middleware):
     """A WSGI application that makes a span of each request of another one.
 
     The span is named by method and path ("GET /users/*": numbers and hashes are "*"; 1000 names at most) and has both as arguments.
@@ -85,27 +85,11 @@ class Middleware:
     [b'/users/17']
     """
 
-    def __init__(self, app: Any, *, slow: Optional[float] = None, on_error: bool = True, every: float = 60.0,
-                 folder: Optional[str] = None, on_snapshot: Optional[Callable[[_watch.Snapshot], object]] = None,
-                 route: Optional[Callable[[Any], str]] = None, query: bool = False) -> None:
-        self.app = app
-        self._options = _watch.Options(slow, on_error, every, folder, on_snapshot)
-        self._route = route
-        self._query = query
-        self._names = _watch.Names()
-
-    def _request(self, environ: _Environ) -> _watch.Request:
-        method, path = environ.get("REQUEST_METHOD", ""), environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
-        name = self._names.bounded(self._route(environ)) if self._route else self._names.of(method, path)
-        arguments = {"method": method, "path": path}
-        if self._query:
-            arguments["query"] = environ.get("QUERY_STRING", "")
-        return _watch.Request(self._options, name, arguments)
-
     def __call__(self, environ: _Environ, start_response: _StartResponse) -> Any:
         if recording._begin is None:
             return self.app(environ, start_response)
-        request = self._request(environ)
+        request = self._request(environ, environ.get("REQUEST_METHOD", ""),
+                                environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""), environ.get("QUERY_STRING", ""))
         if not request:
             return self.app(environ, start_response)
 
