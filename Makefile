@@ -170,12 +170,12 @@ $(B)/tools/shared/%.o: tools/shared/%.c $(B)/.tools-flags | $(B)/.ready
 # Loops over every event of a trace, which -O2 leaves scalar.
 $(B)/tools/trace/events.o $(B)/tools/shared/file/columns.o: CFLAGS := $(CFLAGS) $(if $(filter -O2,$(CFLAGS)),-O3)
 
-# The assembler includes the loops of the calibration and the page of the HTML report, which -MMD does not see.
+# The assembler includes the loops of the calibration and the files of the pages, which -MMD does not see.
 $(B)/preload/calibrate/calibrate.o: preload/calibrate/programs.py
 
-$(B)/tools/html/page.o: $(wildcard tools/html/report.* tools/html/script/*)
+$(B)/tools/html/page.o: $(wildcard tools/html/*.css tools/html/*.html tools/html/script/*)
 
-$(B)/tools/serve/page.o: $(wildcard tools/serve/page/*)
+$(B)/tools/serve/page.o: $(wildcard tools/serve/page/* tools/html/shared.css tools/html/script/shared.js)
 
 $(B)/tests/%.o: tests/%.c | $(B)/.ready
 	@mkdir -p $(@D)

@@ -13,9 +13,9 @@
 #define SCRIPT(Name) FILE_OF("script/" Name ".js")
 
 ASSET("html_page", FILE_OF("report.html"));
-ASSET("html_style", FILE_OF("report.css"));
-ASSET("html_script", SCRIPT("report") SCRIPT("data") SCRIPT("levels") SCRIPT("aggregate") SCRIPT("colours")
-			 SCRIPT("timeline") SCRIPT("draw") SCRIPT("draw_lines") SCRIPT("draw_labels")
+ASSET("html_style", FILE_OF("shared.css") FILE_OF("report.css"));
+ASSET("html_script", SCRIPT("shared") SCRIPT("report") SCRIPT("data") SCRIPT("levels") SCRIPT("aggregate")
+			 SCRIPT("colours") SCRIPT("timeline") SCRIPT("draw") SCRIPT("draw_lines") SCRIPT("draw_labels")
 			     SCRIPT("draw_tracks") SCRIPT("pick") SCRIPT("input") SCRIPT("weights") SCRIPT("sites")
 				 SCRIPT("flame") SCRIPT("table") SCRIPT("details") SCRIPT("search") SCRIPT("page"));
 

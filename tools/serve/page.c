@@ -7,11 +7,13 @@
 #include "util/asset.h"
 
 #define FILE_OF(Name) ASSET_FILE("tools/serve/page/" Name)
+#define SHARED(Name) ASSET_FILE("tools/html/" Name)
 
 ASSET("serve_page", FILE_OF("serve.html"));
-ASSET("serve_style", FILE_OF("serve.css"));
-ASSET("serve_script", FILE_OF("base.js") FILE_OF("format.js") FILE_OF("chart.js") FILE_OF("table.js")
-			  FILE_OF("functions.js") FILE_OF("processes.js") FILE_OF("threads.js") FILE_OF("live.js"));
+ASSET("serve_style", SHARED("shared.css") FILE_OF("serve.css"));
+ASSET("serve_script",
+      SHARED("script/shared.js") FILE_OF("base.js") FILE_OF("format.js") FILE_OF("chart.js") FILE_OF("table.js")
+	  FILE_OF("functions.js") FILE_OF("processes.js") FILE_OF("threads.js") FILE_OF("live.js"));
 
 extern const char page[] ASSET_SYMBOL("serve_page"), page_end[] ASSET_SYMBOL("serve_page_end");
 extern const char style[] ASSET_SYMBOL("serve_style"), style_end[] ASSET_SYMBOL("serve_style_end");

@@ -15,9 +15,7 @@
  *   table       the table of cProfile
  *   details     the call or function that was clicked
  */
-'use strict';
 
-const byId = (id) => document.getElementById(id);
 const KINDS = ['Python call', 'generator goes on', 'exception thrown in', 'C call', 'was running already'];
 const ENDS = ['was still running', 'returned', 'yielded', 'left by an exception'];
 const KIND_RUNNING = 4;
@@ -26,25 +24,10 @@ const INSTANTS = {10: 'exception', 16: 'lost', 22: 'fork', 23: 'exec', 24: 'exec
 
 /* ---- small things ------------------------------------------------------------------------------------------------ */
 
-function element(tag, attributes = {}, ...children) {
-	const made = document.createElement(tag);
-	for (const [name, value] of Object.entries(attributes)) {
-		if (name.startsWith('on'))
-			made.addEventListener(name.slice(2), value);
-		else if (value !== null)
-			made.setAttribute(name, value);
-	}
-	made.append(...children);
-	return made;
-}
-
 /* A line may end behind a slash of the path. */
 function breakable(path) {
 	return path.split(/(?<=\/)/).flatMap((part) => [part, document.createElement('wbr')]);
 }
-
-const count = (number) => number.toLocaleString('en-GB');
-const plural = (number, one, many) => `${count(number)} ${number === 1 ? one : many}`;
 
 function duration(ns) {
 	const units = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs']];

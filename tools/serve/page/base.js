@@ -13,27 +13,12 @@
  *   threads     threads with their stacks, tasks
  *   live        asks, draws, keys
  */
-'use strict';
-
-const byId = (id) => document.getElementById(id);
 
 /* What is looked at. */
 const view = {tab: 'functions', pid: 0, sort: 'own', filter: '', focus: null, paused: false, rangeS: 180};
 
 /* For tests, and for a look from the console. */
 const evprof = {view, live: null, refreshes: 0};
-
-function element(tag, attributes = {}, ...children) {
-	const made = document.createElement(tag);
-	for (const [name, value] of Object.entries(attributes)) {
-		if (name.startsWith('on'))
-			made.addEventListener(name.slice(2), value);
-		else if (value !== null)
-			made.setAttribute(name, value);
-	}
-	made.append(...children);
-	return made;
-}
 
 function setText(node, text) {
 	if (node.textContent !== text)

@@ -32,7 +32,5 @@ function duration(ns) {
 }
 
 const percent = (share) => `${(100 * share).toFixed(1)} %`;
-const count = (number) => number.toLocaleString('en-GB');
-const plural = (number, one, many) => `${count(number)} ${number === 1 ? one : many}`;
 const clock = (ms) => new Date(ms).toLocaleTimeString('en-GB');
 const orNone = (value, text) => (value === null || value === undefined ? NONE : text(value));
