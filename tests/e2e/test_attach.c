@@ -184,7 +184,7 @@ SCENARIO(attach, for_a_time, 6)
 	needs_no_sanitizer();
 	loop = start_loop(python, JOB_BARE);
 	trace = text("%s.evp", loop->log);
-	outcome = tool("attach", "--for", "400ms", "-o", trace, text("%d", (int)loop->pid));
+	outcome = tool("attach", "--for", "0.01m", "-o", trace, text("%d", (int)loop->pid));
 
 	expect(outcome, outcome->status == 0 && strstr(outcome->err, "detached from"), "it detaches by itself");
 	info = trace_info(trace);

@@ -69,6 +69,7 @@ static const char detach_help[] =
     "Exit status: 0; 2 if the process is still recorded, or was not.\n";
 
 #define WAIT_MS_DEFAULT 10000
+#define TIME_MS_MAX 1000000000
 #define ANSWER_MS 5000
 #define COLLECTOR_END_MS 60000
 
@@ -89,23 +90,14 @@ struct attaching {
 
 /* --- the command line --- */
 
-/* "500ms", "10s", "2m", "1h". */
 static bool parse_time(const char *verb, const char *option, const char *text, int64_t *ms)
 {
-	static const struct {
-		const char *unit;
-		int64_t ms;
-	} units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}};
-	char *end;
-	double number = strtod(text, &end);
+	int64_t ns;
 
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && end != text; i++) {
-		if (strcmp(end, units[i].unit) != 0 || !(number * (double)units[i].ms >= 1) || number > 1e6)
-			continue;
-		*ms = (int64_t)(number * (double)units[i].ms);
-		return true;
-	}
-	return cli_misused(verb, "%s is a number and ms, s, m or h (10s), not %s", option, text);
+	if (!filter_duration(verb, option, text, &ns))
+		return false;
+	*ms = ns / 1000000;
+	return (*ms > 0 && *ms <= TIME_MS_MAX) || cli_misused(verb, "%s is 1ms to 1000000s, not %s", option, text);
 }
 
 static bool parse_pid(const struct attaching *attaching, int argc, char **argv, pid_t *pid)

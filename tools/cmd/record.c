@@ -39,7 +39,7 @@ static const char help_text[] =
     "the stretch. NAME is the program's, as in evprof status.\n"
     "\n"
     "  -o, --output FILE    the trace to write (default: evprof-PID.evp)\n"
-    "      --for TIME       how long: 10s (the default), 500ms\n"
+    "      --for TIME       how long: 10s (the default), 500ms, 2m\n"
     "      --events LIST    what is recorded meanwhile, as in EVPROF_EVENTS, without sample and malloc\n"
     "      --socket SOCKET  the collector that has it (default: EVPROF_SOCKET, or else all of the user's)\n"
     "\n"

@@ -33,7 +33,7 @@ bool filter_parse_duration(const char *text, int64_t *ns)
 	static const struct {
 		const char *name;
 		double ns;
-	} units[] = {{"", 1}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+	} units[] = {{"", 1}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}};
 	char *end;
 	double number = strtod(text, &end);
 	size_t i;
@@ -53,7 +53,7 @@ bool filter_duration(const char *verb, const char *option, const char *text, int
 {
 	if (filter_parse_duration(text, ns))
 		return true;
-	cli_misused(verb, "%s wants a time such as 1500 (ns), 20us, 3ms or 1.5s, not \"%s\"", option, text);
+	cli_misused(verb, "%s wants a time such as 1500 (ns), 20us, 3ms, 1.5s or 2m, not \"%s\"", option, text);
 	return false;
 }
 

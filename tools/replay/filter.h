@@ -115,8 +115,8 @@ bool filter_skips(const struct filter *filter, const struct trace *trace, const 
 		  const struct trace_place *place);
 
 /*
- * Parses "12", "12ns", "3.5us", "20ms", "1.5s" as ns, not negative. False: an error is printed on stderr. Also for the
- * options of verbs that take times.
+ * Parses "12", "12ns", "3.5us", "20ms", "1.5s", "2m", "1h" as ns, not negative. False: an error is printed on stderr.
+ * Also for the options of verbs that take times.
  */
 bool filter_duration(const char *verb, const char *option, const char *text, int64_t *ns);
 
