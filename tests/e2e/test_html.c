@@ -787,8 +787,10 @@ SCENARIO(html, weights_and_stretches, SCENARIO_ONCE)
 	browser_ask(page.browser, "%s", set_weight);
 	expect_true(&page, "a stretch of time is set",
 		    "(evprof.setView(0, evprof.meta.to / 2), document.getElementById('scope_view').click(), "
-		    "await new Promise((resolve) => setTimeout(resolve, 500)), "
-		    "globalThis.half = evprof.shown.tree.total[0], half > 0 && half < evprof.meta.to)");
+		    "await (async () => { for (let i = 0, last = -1; i < 300 && last !== globalThis.half; i++) {"
+		    "  last = globalThis.half; await new Promise((resolve) => setTimeout(resolve, 200));"
+		    "  globalThis.half = evprof.shown.tree.total[0]; if (half >= evprof.meta.to) last = -1; } })(), "
+		    "half > 0 && half < evprof.meta.to)");
 	expect_true(&page, "memory is that of all",
 		    "await setWeight('bytes') && textOf('scope').includes('not counted by stretch') && "
 		    "evprof.shown.tree.total[0] > 400 * 1000 + 300 * 3000");
