@@ -387,6 +387,7 @@ static int begin_pass(struct event_stream *stream, const struct replay_sink *sin
 	stream->passing = true;
 	if (stream->filter->from_given)
 		merge_skip(&stream->merge, stream->from_ns);
+	merge_end_at(&stream->merge, stream->to_ns);
 	if (sink == &show_sink) {
 		stream->merge.loaded = note_loaded;
 		stream->merge.owner = stream;

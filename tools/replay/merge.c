@@ -46,6 +46,7 @@ static int make_room(struct merge *merge, struct trace *trace, size_t threads)
 {
 	memset(merge, 0, sizeof(*merge));
 	merge->trace = trace;
+	merge->end_ns = INT64_MAX;
 	merge->sources = calloc(threads + 1, sizeof(*merge->sources));
 	merge->heap.at = calloc(threads + 1, sizeof(*merge->heap.at));
 	if (merge->sources && merge->heap.at)
@@ -114,10 +115,29 @@ void merge_skip(struct merge *merge, int64_t ns)
 	}
 }
 
-/* Loads chunks until the heap's first source is loaded and the earliest. False: no source is left. */
+void merge_end_at(struct merge *merge, int64_t ns)
+{
+	merge->end_ns = ns;
+}
+
+/* A chunk that is not loaded yet begins at a time that is known. */
+static void find_begin(struct merge_source *source)
+{
+	const struct trace_stream *stream = &source->stream;
+	int64_t ns;
+
+	if (source->loaded || stream->next >= stream->thread->place_count)
+		return;
+	ns = trace_ns(source->process, stream->thread->places[stream->next].first_ticks);
+	source->ns = ns > source->ns ? ns : source->ns;
+}
+
+/* Loads chunks until the heap's first source is loaded and the earliest. False: no source is left before the end. */
 static bool load_first(struct merge *merge)
 {
 	while (merge->heap.count && !first_source(merge)->loaded) {
+		if (first_source(merge)->ns >= merge->end_ns)
+			return false;
 		if (load_events(merge, first_source(merge)))
 			time_heap_change_first(&merge->heap, heap_key(first_source(merge)->ns));
 		else
@@ -142,8 +162,10 @@ static int64_t second_ns(const struct merge *merge)
 
 struct merge_source *merge_first(struct merge *merge)
 {
-	if (merge->heap.count)
+	if (merge->heap.count) {
+		find_begin(first_source(merge));
 		time_heap_change_first(&merge->heap, heap_key(first_source(merge)->ns));
+	}
 	if (!load_first(merge))
 		return NULL;
 	invariant(time_heap_first_is_earliest(&merge->heap));

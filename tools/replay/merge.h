@@ -31,6 +31,7 @@ struct merge {
 	uint32_t source_count;
 	struct time_heap heap;
 	int64_t until_ns; /* the events of the first source before that time are the next ones */
+	int64_t end_ns;	  /* no chunk from that time on is read */
 	void (*loaded)(void *owner, uint32_t events); /* called for each loaded chunk; may be NULL */
 	void *owner;
 };
@@ -55,6 +56,8 @@ int merge_open_process(struct merge *merge, struct trace *trace, const struct tr
 		       const struct filter *filter);
 /* Skips the chunks that end before that time (CLOCK_MONOTONIC, ns). Call it right after opening. */
 void merge_skip(struct merge *merge, int64_t ns);
+/* Leaves out the chunks that begin at that time or later; events from it on may come. */
+void merge_end_at(struct merge *merge, int64_t ns);
 /* False at the end. Missing parts of the file are reported as gap events. */
 bool merge_next(struct merge *merge, struct merge_event *event);
 void merge_close(struct merge *merge);
