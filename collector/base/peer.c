@@ -48,20 +48,9 @@ static bool has_group(int fd, const struct ucred *who, gid_t group)
 	return has;
 }
 
-/* Whether every user has a number here, so that USER_NOBODY is a user like any other. */
-static bool all_have_numbers(void)
-{
-	unsigned long first, stands_for, count;
-	char map[256];
-
-	return proc_read("/proc/self/uid_map", map, sizeof(map)) > 0 &&
-	       sscanf(map, "%lu %lu %lu", &first, &stands_for, &count) == 3 && !first && !stands_for &&
-	       count == UINT32_MAX;
-}
-
 struct peer_rights peer_rights_of(int fd, const struct ucred *who, const gid_t *group)
 {
-	struct peer_rights rights = {.uid = who->uid, .named = who->uid != USER_NOBODY || all_have_numbers()};
+	struct peer_rights rights = {.uid = who->uid, .named = who->uid != USER_NOBODY || proc_has_all_users()};
 
 	rights.all = who->uid == 0 || (rights.named && who->uid == geteuid()) || (group && has_group(fd, who, *group));
 	return rights;

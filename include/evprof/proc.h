@@ -57,6 +57,17 @@ static inline ssize_t proc_read(const char *path, char *text, size_t size)
 	return n < 0 ? -EIO : (ssize_t)used;
 }
 
+/* Whether each user has a number in this process's user namespace, as in the first one: 65534 is a user like others. */
+static inline bool proc_has_all_users(void)
+{
+	unsigned long first, stands_for, count;
+	char map[256];
+
+	return proc_read("/proc/self/uid_map", map, sizeof(map)) > 0 &&
+	       sscanf(map, "%lu %lu %lu", &first, &stands_for, &count) == 3 && !first && !stands_for &&
+	       count == UINT32_MAX;
+}
+
 #define TIME_NAMESPACE_FIRST "time:[4026531834]"
 
 /*

@@ -49,24 +49,13 @@ void peer_of_parent(const struct ring_header *shared)
 	known.start_time = atomic_load(&shared->collector_start_time);
 }
 
-/* Whether every user has a uid here, as in the first user namespace. */
-static bool all_have_numbers(void)
-{
-	unsigned long first, stands_for, count;
-	char map[256];
-
-	return proc_read("/proc/self/uid_map", map, sizeof(map)) > 0 &&
-	       sscanf(map, "%lu %lu %lu", &first, &stands_for, &count) == 3 && !first && !stands_for &&
-	       count == UINT32_MAX;
-}
-
 static bool has_that_user(uid_t user)
 {
-	if (user == NOBODY && !all_have_numbers())
+	if (user == NOBODY && !proc_has_all_users())
 		return false;
 	if (user == 0 || user == geteuid() || user == getuid())
 		return true;
-	return user == session_user && all_have_numbers();
+	return user == session_user && proc_has_all_users();
 }
 
 /* A reused pid is another process. */

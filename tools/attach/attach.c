@@ -2,7 +2,6 @@
 #include "attach/attach.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "attach/inject.h"
 #include "attach/remote_exec.h"
 #include "util/clock.h"
+#include "util/why.h"
 
 #define LOOK_MS 5
 
@@ -34,16 +34,6 @@ static const char source[] = "import _imp\n"
 			     "                file.write(str(error).encode('utf-8', 'replace')[:400] + b'\\n')\n"
 			     "        except BaseException:\n"
 			     "            pass\n";
-
-static int __attribute__((format(printf, 3, 4))) complain(char *why, size_t bytes, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(why, bytes, format, list);
-	va_end(list);
-	return -1;
-}
 
 /* --- the script --- */
 

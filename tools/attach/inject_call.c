@@ -6,12 +6,12 @@
  * call; elsewhere the thread goes on for a moment and is stopped again (preload/start/requests.c has the same rule).
  */
 #include "attach/inject.h"
+#include "util/why.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,16 +24,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-static int __attribute__((format(printf, 3, 4))) complain(char *why, size_t bytes, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(why, bytes, format, list);
-	va_end(list);
-	return -1;
-}
 
 #if defined(__x86_64__)
 

@@ -7,13 +7,13 @@
 #include "attach/remote_exec.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <time.h>
 
 #include "util/clock.h"
+#include "util/why.h"
 
 #define VERSION_FIRST 0x030e0000u /* 3.14 */
 #define PATH_BYTES 512		  /* of the script's path, with its NUL */
@@ -33,16 +33,6 @@ struct debugger {
 	uint64_t script_path;  /* in the support */
 	uint64_t script_path_bytes;
 };
-
-static int __attribute__((format(printf, 3, 4))) complain(char *why, size_t bytes, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(why, bytes, format, list);
-	va_end(list);
-	return -1;
-}
 
 bool remote_exec_is_for(const struct target *target)
 {

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,18 +13,9 @@
 #include <unistd.h>
 
 #include "attach/elf_file.h"
+#include "util/why.h"
 
 #define LIBRARY "/libevprof.so"
-
-static int __attribute__((format(printf, 3, 4))) complain(char *why, size_t bytes, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(why, bytes, format, list);
-	va_end(list);
-	return -1;
-}
 
 int target_read(const struct target *target, uint64_t address, void *out, size_t bytes)
 {

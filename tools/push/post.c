@@ -7,7 +7,6 @@
 #include "push/post.h"
 
 #include <ctype.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include <time.h>
 
 #include "push/curl.h"
+#include "util/library.h"
 
 static struct {
 	int (*global_init)(long flags);
@@ -27,40 +27,23 @@ static struct {
 	void (*slist_free_all)(void *list);
 } curl;
 
-static bool load_functions(void *library)
-{
-	const struct {
-		const char *name;
-		void *place;
-	} wanted[] = {
-	    {"curl_global_init", &curl.global_init},   {"curl_easy_init", &curl.easy_init},
-	    {"curl_easy_setopt", &curl.easy_setopt},   {"curl_easy_perform", &curl.easy_perform},
-	    {"curl_easy_getinfo", &curl.easy_getinfo}, {"curl_easy_cleanup", &curl.easy_cleanup},
-	    {"curl_slist_append", &curl.slist_append}, {"curl_slist_free_all", &curl.slist_free_all},
-	};
-
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
-		void **place = wanted[i].place;
-
-		*place = dlsym(library, wanted[i].name);
-		if (!*place)
-			return false;
-	}
-	return true;
-}
-
 /* Debian's builds with GnuTLS have a name of their own, and the same functions. */
 static bool load_library(void)
 {
-	static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
+	static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
+	const struct library_symbol symbols[] = {
+	    {"curl_global_init", &curl.global_init},
+	    {"curl_easy_init", &curl.easy_init},
+	    {"curl_easy_setopt", &curl.easy_setopt},
+	    {"curl_easy_perform", &curl.easy_perform},
+	    {"curl_easy_getinfo", &curl.easy_getinfo},
+	    {"curl_easy_cleanup", &curl.easy_cleanup},
+	    {"curl_slist_append", &curl.slist_append},
+	    {"curl_slist_free_all", &curl.slist_free_all},
+	    {NULL, NULL},
+	};
 
-	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-
-		if (library && load_functions(library))
-			return true;
-	}
-	return false;
+	return library_load(names, symbols);
 }
 
 /* --- answers --- */

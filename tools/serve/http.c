@@ -6,13 +6,13 @@
  */
 #include "serve/http.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "serve/microhttpd.h"
+#include "util/library.h"
 
 #define CONNECTIONS 256u
 #define CONNECTION_BYTES ((size_t)24 << 10) /* the head of a request, and of its answer */
@@ -33,12 +33,10 @@ static struct {
 static void *server;
 static http_handler *answer_by;
 
-static bool load_functions(void *library)
+static bool load_library(void)
 {
-	const struct {
-		const char *name;
-		void *place;
-	} wanted[] = {
+	static const char *const names[] = {"libmicrohttpd.so.12", NULL};
+	const struct library_symbol symbols[] = {
 	    {"MHD_start_daemon", &mhd.start_daemon},
 	    {"MHD_stop_daemon", &mhd.stop_daemon},
 	    {"MHD_lookup_connection_value", &mhd.lookup_connection_value},
@@ -47,16 +45,10 @@ static bool load_functions(void *library)
 	    {"MHD_add_response_header", &mhd.add_response_header},
 	    {"MHD_queue_response", &mhd.queue_response},
 	    {"MHD_destroy_response", &mhd.destroy_response},
+	    {NULL, NULL},
 	};
 
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
-		void **place = wanted[i].place;
-
-		*place = dlsym(library, wanted[i].name);
-		if (!*place)
-			return false;
-	}
-	return true;
+	return library_load(names, symbols);
 }
 
 static const char *find_value(const void *connection, const char *name)
@@ -144,9 +136,7 @@ static int on_request(void *owner, void *connection, const char *path, const cha
 
 bool http_start(int listen_fd, http_handler *handler, void *owner, char *reason, size_t reason_bytes)
 {
-	void *library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
-
-	if (!library || !load_functions(library)) {
+	if (!load_library()) {
 		snprintf(reason, reason_bytes,
 			 "libmicrohttpd is not here, which carries HTTP: install it (Debian, Ubuntu: apt install "
 			 "libmicrohttpd12; Fedora, Arch: libmicrohttpd), or use evprof top");

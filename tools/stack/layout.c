@@ -2,12 +2,12 @@
 #include "stack/layout.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/grow.h"
+#include "util/why.h"
 
 #define WORD sizeof(uint64_t)
 #define ROOT_BYTES 65536      /* of _PyRuntime, in which it leads to its interpreters */
@@ -18,16 +18,6 @@
 #define MEMBERS_MAX 64
 #define SAMPLES_MAX 256 /* thread states to which a search looks */
 #define OFFSET_MAX (1u << 20)
-
-static int __attribute__((format(printf, 3, 4))) complain(char *why, size_t bytes, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(why, bytes, format, list);
-	va_end(list);
-	return -1;
-}
 
 /* --- the version --- */
 

@@ -4,8 +4,8 @@
  * The numbers are those of ncurses' ABI 6 (libncursesw.so.6, curses.h of ncurses 6), the same on all machines.
  */
 #include "top/screen.h"
+#include "util/library.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>
@@ -52,43 +52,19 @@ static struct {
 
 static void *screen;
 
-static bool load_functions(void *library)
+static bool load_curses(void)
 {
-	const struct {
-		const char *name;
-		void *place;
-	} wanted[] = {
+	static const char *const names[] = {"libncursesw.so.6", "libncurses.so.6", NULL};
+	const struct library_symbol symbols[] = {
 	    {"newterm", &curses.newterm},     {"endwin", &curses.endwin},	{"delscreen", &curses.delscreen},
 	    {"cbreak", &curses.cbreak},	      {"noecho", &curses.noecho},	{"curs_set", &curses.curs_set},
 	    {"keypad", &curses.keypad},	      {"wattrset", &curses.wattrset},	{"set_escdelay", &curses.set_escdelay},
 	    {"wclrtobot", &curses.wclrtobot}, {"wclrtoeol", &curses.wclrtoeol}, {"wmove", &curses.wmove},
 	    {"waddnstr", &curses.waddnstr},   {"wrefresh", &curses.wrefresh},	{"wgetch", &curses.wgetch},
-	    {"wtimeout", &curses.wtimeout},   {"stdscr", &curses.stdscr},
+	    {"wtimeout", &curses.wtimeout},   {"stdscr", &curses.stdscr},	{NULL, NULL},
 	};
 
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
-		void **place = wanted[i].place;
-
-		*place = dlsym(library, wanted[i].name);
-		if (!*place)
-			return false;
-	}
-	return true;
-}
-
-static bool load_curses(void)
-{
-	static const char *const names[] = {"libncursesw.so.6", "libncurses.so.6"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-
-		if (library && load_functions(library))
-			return true; /* it stays loaded */
-		if (library)
-			dlclose(library);
-	}
-	return false;
+	return library_load(names, symbols);
 }
 
 bool screen_open(void)
