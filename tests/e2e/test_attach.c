@@ -202,8 +202,8 @@ SCENARIO(attach, for_a_time, 6)
 }
 
 /*
- * As soon as the process has Python's functions, which is before Python has a main thread. A Python before 3.14 may lose
- * a request that comes so early.
+ * As soon as the process has Python's functions, which is before Python has a main thread. A Python before 3.14 may
+ * lose a request that comes so early.
  */
 SCENARIO(attach, while_it_starts, 14)
 {
