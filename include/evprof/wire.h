@@ -317,6 +317,11 @@ static inline uint32_t wire_extended(unsigned kind, unsigned words, uint32_t val
 	       value << WIRE_VALUE_SHIFT;
 }
 
+static inline int wire_is_thin(unsigned kind)
+{
+	return kind == WIRE_THIN || kind == WIRE_THIN_END;
+}
+
 /* The value of a WIRE_THIN or WIRE_THIN_END: enum wire_burst, and the cost of an event in 1/10 ns. */
 #define WIRE_COST_MAX (WIRE_VALUE_MAX >> 2)
 

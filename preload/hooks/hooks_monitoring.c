@@ -223,7 +223,7 @@ static inline __attribute__((always_inline)) struct object *record_budgeted(unsi
 		budget_look();
 	if (unlikely(definitions_thinned(thread_self.writer, arguments[0])))
 		return kind == WIRE_C_CALL ? disable : python.none;
-	if (kind == WIRE_C_CALL && calls_thinned(arguments[2]))
+	if (kind == WIRE_C_CALL && filter_hides && calls_thinned(arguments[2]))
 		return disable;
 	return record_function_fast(kind, arguments, 0);
 }

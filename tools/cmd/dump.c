@@ -303,7 +303,7 @@ static void put_details(struct output *output, const struct merge_event *event)
 		put_task(output, event->process, *event->extra);
 	else if (kind == WIRE_MARK)
 		put_mark(output, event->process, argument);
-	else if (kind == WIRE_THIN || kind == WIRE_THIN_END)
+	else if (wire_is_thin(kind))
 		put_thinned(output, event);
 	else if (kind == WIRE_ARGUMENT)
 		put_argument(output, event);
@@ -328,7 +328,7 @@ static void put_details(struct output *output, const struct merge_event *event)
 static bool is_bookkeeping_shown(unsigned kind)
 {
 	return kind == WIRE_GAP || kind == WIRE_STACK || kind == WIRE_FRAME || kind == WIRE_OPEN ||
-	       kind == WIRE_ARGUMENT || kind == WIRE_FREED || kind == WIRE_THIN || kind == WIRE_THIN_END;
+	       kind == WIRE_ARGUMENT || kind == WIRE_FREED || wire_is_thin(kind);
 }
 
 /* native_frame: the innermost frame of the allocation's native stack; 0: none. */

@@ -171,7 +171,7 @@ static uint32_t rewrite_rare(struct ids *ids, uint32_t head, const uint64_t **ex
 	}
 	if (count && (kind == WIRE_MARK || kind == WIRE_SPAN_BEGIN || kind == WIRE_COUNTER || kind == WIRE_ARGUMENT))
 		set_first(head, extra, words, mark_of(ids, **extra));
-	else if ((kind == WIRE_THIN || kind == WIRE_THIN_END) && count)
+	else if (wire_is_thin(kind) && count)
 		rewrite_thinned(ids, head, extra, words);
 	return head;
 }

@@ -77,11 +77,6 @@ static bool is_open(uint32_t head)
 	return wire_head_kind(head) == WIRE_OPEN || wire_head_kind(head) == WIRE_AT_LINE;
 }
 
-static bool is_thin(uint32_t head)
-{
-	return wire_head_kind(head) == WIRE_THIN || wire_head_kind(head) == WIRE_THIN_END;
-}
-
 /* Pushes the stack that WIRE_OPEN events list. The list may continue in the next chunk. */
 static void take_open(struct initial_stack *initial, struct replay_cursor *cursor)
 {
@@ -89,7 +84,7 @@ static void take_open(struct initial_stack *initial, struct replay_cursor *curso
 	struct replay *replay = initial->replay;
 
 	for (; cursor->at < initial->open_at; replay_skip(replay, cursor))
-		if (is_thin(events->heads[cursor->at])) /* said again with the stack */
+		if (wire_is_thin(wire_head_kind(events->heads[cursor->at]))) /* said again with the stack */
 			replay_thin(replay, events->heads[cursor->at], cursor->extra, &quiet, NULL);
 	initial->open_at = 0;
 	replay->base_unknown = false;

@@ -65,7 +65,7 @@ static struct thin_change *change_at(struct thinning *thinning, uint64_t cpu_ns)
 	return number ? &thinning->changes[number - 1] : NULL;
 }
 
-const struct thin_change *thinning_last(struct thinning *thinning)
+struct thin_change *thinning_last(struct thinning *thinning)
 {
 	return thinning->at_ns ? change_at(thinning, thinning->at_ns) : NULL;
 }
@@ -109,7 +109,7 @@ static void note_pair(struct thinning *thinning, uint32_t key, uint32_t caller, 
 
 bool thinning_count(struct thinning *thinning, uint32_t key, uint32_t caller, const struct thin_values *values)
 {
-	struct thin_change *change = thinning->at_ns ? change_at(thinning, thinning->at_ns) : NULL;
+	struct thin_change *change = thinning_last(thinning);
 	uint32_t by = !(key & 1) ? key : thinning_samples(thinning, caller) ? caller : caller | 1;
 	bool sampled = thinning_samples(thinning, by);
 	struct thin_sample *last = thinning->sample_count ? &thinning->samples[thinning->sample_count - 1] : NULL;

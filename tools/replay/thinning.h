@@ -109,7 +109,7 @@ static inline bool thinning_samples(const struct thinning *thinning, uint32_t ke
 bool thinning_count(struct thinning *thinning, uint32_t key, uint32_t caller, const struct thin_values *values);
 
 /* The last change of the thread, until the next one; NULL: none. */
-const struct thin_change *thinning_last(struct thinning *thinning);
+struct thin_change *thinning_last(struct thinning *thinning);
 
 /* Forgets what was counted; the changes stay. */
 void thinning_clear(struct thinning *thinning);
