@@ -141,30 +141,54 @@ static inline const struct python_version *python_version_row(int minor)
 {
 	/* clang-format off */
 	static const struct python_version rows[PYTHON_NEWEST_MINOR - PYTHON_FIRST_MINOR + 1] = {
-		/* what it does, how code stores its lines; YIELD_VALUE,
-		 * code, frame: last, unit, inner frame: previous, locals, chain: code, back, globals, owner,
-		 * suspended: stack, values, frame,
-		 * thread state: profile, tracing, cframe, bytes, runtime: ceval */
-		[6 - PYTHON_FIRST_MINOR] = {0, SAMPLING_LINES_LNOTAB, {{0},
-			   40, 120,   1,   0, 376,  32,  24,  48,   0,  0,  0, 16,  48,  44,   0, 2272,   0}},
-		[7 - PYTHON_FIRST_MINOR] = {PYTHON_CLEARS_PENDING_CALLS, SAMPLING_LINES_LNOTAB, {{0},
-			   40, 104,   1,   0, 360,  32,  24,  48,   0,  0,  0, 16,  56,  48,   0, 280,   0}},
-		[8 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_8 | PYTHON_STACK_ADDRESS, SAMPLING_LINES_LNOTAB, {{0},
-			   48, 104,   1,   0, 360,  32,  24,  48,   0, 72,  0, 16,  56,  48,   0, 264, 584}},
-		[9 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_8 | PYTHON_ONLY_9, SAMPLING_LINES_LNOTAB, {{0},
-			   48, 104,   1,   0, 360,  32,  24,  48,   0, 72,  0, 16,  56,  48,   0, 264,   0}},
-		[10 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_8 | PYTHON_ONLY_10, SAMPLING_LINES_RANGES, {{0},
-			   48,  96,   2,   0, 352,  32,  24,  48,   0, 80, 64, 16,  56,   0,  48, 280,   0}},
-		[11 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_11 | PYTHON_ONLY_11, SAMPLING_LINES_PLACES, {{0},
-			    0,   0,   0,  56,  72,  32,  48,   8,  69, 64,  0, 80,  64,   0,  56, 360,   0}},
-		[12 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_11 | PYTHON_ONLY_12, SAMPLING_LINES_PLACES, {{150, 243},
-			    0,   0,   0,   0,  72,   0,   8,  24,  70, 64,  0, 72,  64,   0,   0,   0,   0}},
-		[13 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_13 | PYTHON_ONLY_13, SAMPLING_LINES_PLACES, {{118, 241},
-			    0,   0,   0,   0,  72,   0,   8,  24,  70, 64,  0, 72,  80,   0,   0,   0,   0}},
-		[14 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_14 | PYTHON_ONLY_14, SAMPLING_LINES_PLACES, {{120, 247},
-			    0,   0,   0,   0,  80,   0,   8,  24,  74, 64,  0, 72,  80,   0,   0,   0,   0}},
-		[15 - PYTHON_FIRST_MINOR] = {PYTHON_SINCE_14 | PYTHON_ONLY_15, SAMPLING_LINES_PLACES, {{119, 246},
-			    0,   0,   0,   0,  80,   0,   8,  24,  74, 64,  0, 72, 104,   0,   0,   0,   0}},
+		[6 - PYTHON_FIRST_MINOR] = {
+			.lines = SAMPLING_LINES_LNOTAB,
+			.layout = {.code_bytes = 40, .frame_last = 120, .last_unit = 1, .locals = 376,
+			.chain_code = 32, .chain_back = 24, .chain_globals = 48, .generator_frame = 16,
+			.state_profile = 48, .state_tracing = 44, .state_bytes = 2272}},
+		[7 - PYTHON_FIRST_MINOR] = {
+			.traits = PYTHON_CLEARS_PENDING_CALLS, .lines = SAMPLING_LINES_LNOTAB,
+			.layout = {.code_bytes = 40, .frame_last = 104, .last_unit = 1, .locals = 360,
+			.chain_code = 32, .chain_back = 24, .chain_globals = 48, .generator_frame = 16,
+			.state_profile = 56, .state_tracing = 48, .state_bytes = 280}},
+		[8 - PYTHON_FIRST_MINOR] = {
+			.traits = PYTHON_SINCE_8 | PYTHON_STACK_ADDRESS, .lines = SAMPLING_LINES_LNOTAB,
+			.layout = {.code_bytes = 48, .frame_last = 104, .last_unit = 1, .locals = 360,
+			.chain_code = 32, .chain_back = 24, .chain_globals = 48, .frame_stack = 72,
+			.generator_frame = 16, .state_profile = 56, .state_tracing = 48, .state_bytes = 264,
+			.runtime_ceval = 584}},
+		[9 - PYTHON_FIRST_MINOR] = {
+			.traits = PYTHON_SINCE_8 | PYTHON_ONLY_9, .lines = SAMPLING_LINES_LNOTAB,
+			.layout = {.code_bytes = 48, .frame_last = 104, .last_unit = 1, .locals = 360,
+			.chain_code = 32, .chain_back = 24, .chain_globals = 48, .frame_stack = 72,
+			.generator_frame = 16, .state_profile = 56, .state_tracing = 48, .state_bytes = 264}},
+		[10 - PYTHON_FIRST_MINOR] = {
+			.traits = PYTHON_SINCE_8 | PYTHON_ONLY_10, .lines = SAMPLING_LINES_RANGES,
+			.layout = {.code_bytes = 48, .frame_last = 96, .last_unit = 2, .locals = 352,
+			.chain_code = 32, .chain_back = 24, .chain_globals = 48, .frame_stack = 80,
+			.frame_values = 64, .generator_frame = 16, .state_profile = 56, .state_cframe = 48,
+			.state_bytes = 280}},
+		[11 - PYTHON_FIRST_MINOR] = {
+			.traits = PYTHON_SINCE_11 | PYTHON_ONLY_11, .lines = SAMPLING_LINES_PLACES,
+			.layout = {.inner_previous = 56, .locals = 72, .chain_code = 32, .chain_back = 48,
+			.chain_globals = 8, .frame_owner = 69, .frame_stack = 64, .generator_frame = 80,
+			.state_profile = 64, .state_cframe = 56, .state_bytes = 360}},
+		[12 - PYTHON_FIRST_MINOR] = {
+			.traits = PYTHON_SINCE_11 | PYTHON_ONLY_12, .lines = SAMPLING_LINES_PLACES,
+			.layout = {.yields = {150, 243}, .locals = 72, .chain_back = 8, .chain_globals = 24,
+			.frame_owner = 70, .frame_stack = 64, .generator_frame = 72, .state_profile = 64}},
+		[13 - PYTHON_FIRST_MINOR] = {
+			.traits = PYTHON_SINCE_13 | PYTHON_ONLY_13, .lines = SAMPLING_LINES_PLACES,
+			.layout = {.yields = {118, 241}, .locals = 72, .chain_back = 8, .chain_globals = 24,
+			.frame_owner = 70, .frame_stack = 64, .generator_frame = 72, .state_profile = 80}},
+		[14 - PYTHON_FIRST_MINOR] = {
+			.traits = PYTHON_SINCE_14 | PYTHON_ONLY_14, .lines = SAMPLING_LINES_PLACES,
+			.layout = {.yields = {120, 247}, .locals = 80, .chain_back = 8, .chain_globals = 24,
+			.frame_owner = 74, .frame_stack = 64, .generator_frame = 72, .state_profile = 80}},
+		[15 - PYTHON_FIRST_MINOR] = {
+			.traits = PYTHON_SINCE_14 | PYTHON_ONLY_15, .lines = SAMPLING_LINES_PLACES,
+			.layout = {.yields = {119, 246}, .locals = 80, .chain_back = 8, .chain_globals = 24,
+			.frame_owner = 74, .frame_stack = 64, .generator_frame = 72, .state_profile = 104}},
 	};
 	/* clang-format on */
 
