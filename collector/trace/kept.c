@@ -167,13 +167,7 @@ int kept_add(struct kept *kept, const struct trace_chunk *chunk, const void *raw
 	made->bytes = in_file;
 	made->kind = (uint8_t)kind;
 	made->has_stack = kind == KEPT_EVENTS && has_recorded_stack(raw, chunk->events);
-	made->entry = (struct trace_index_entry){.offset = offset,
-						 .first_ticks = chunk->first_ticks,
-						 .last_ticks = chunk->last_ticks,
-						 .process = chunk->process,
-						 .thread = chunk->thread,
-						 .events = chunk->events,
-						 .type = chunk->type};
+	made->entry = trace_index_entry_of(chunk, offset);
 	append(kept, made);
 	return 0;
 }

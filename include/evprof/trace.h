@@ -102,6 +102,17 @@ struct trace_index_entry {
 	uint16_t reserved;
 };
 
+static inline struct trace_index_entry trace_index_entry_of(const struct trace_chunk *chunk, uint64_t offset)
+{
+	return (struct trace_index_entry){.offset = offset,
+					  .first_ticks = chunk->first_ticks,
+					  .last_ticks = chunk->last_ticks,
+					  .process = chunk->process,
+					  .thread = chunk->thread,
+					  .events = chunk->events,
+					  .type = chunk->type};
+}
+
 /* The last bytes of a complete file. */
 struct trace_end {
 	uint32_t magic;

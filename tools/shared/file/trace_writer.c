@@ -257,14 +257,7 @@ int trace_writer_index(struct trace_writer *writer, const struct trace_index_ent
 static int write_indexed(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw,
 			 size_t raw_bytes, bool last)
 {
-	uint64_t at = writer->offset;
-	const struct trace_index_entry entry = {.offset = at,
-						.first_ticks = chunk->first_ticks,
-						.last_ticks = chunk->last_ticks,
-						.process = chunk->process,
-						.thread = chunk->thread,
-						.events = chunk->events,
-						.type = chunk->type};
+	const struct trace_index_entry entry = trace_index_entry_of(chunk, writer->offset);
 	int error = writer->error ? writer->error : reserve_entry(writer);
 
 	if (!error)
