@@ -90,50 +90,15 @@ static const char *value_of(const char *name)
 	return value && *value ? value : NULL;
 }
 
-/* parse: of settings.h; if it returns what is allowed, it leaves the number unchanged. */
-static uint32_t read_number(const char *name, const char *(*parse)(const char *text, uint32_t *number),
-			    uint32_t fallback, bool complain)
-{
-	const char *value = value_of(name);
-	const char *allowed = value ? parse(value, &fallback) : NULL;
-
-	if (allowed)
-		complain_of(complain, name, value, allowed);
-	return fallback;
-}
-
-static uint64_t read_ring_bytes(bool complain)
-{
-	uint64_t bytes = RING_BYTES_DEFAULT;
-	const char *value = value_of(ENV_RING_SIZE);
-	const char *allowed = value ? setting_ring_bytes(value, &bytes) : NULL;
-
-	if (allowed)
-		complain_of(complain, ENV_RING_SIZE, value, allowed);
-	return bytes;
-}
-
-static uint64_t read_memory_interval(bool complain)
-{
-	const char *value = value_of(ENV_MEMORY_INTERVAL);
-	uint64_t interval = 0;
-	const char *allowed = value ? setting_memory_interval(value, &interval) : NULL;
-
-	if (allowed)
-		complain_of(complain, ENV_MEMORY_INTERVAL, value, allowed);
-	return config.events & EVENT_MEM ? interval : 0;
-}
-
-static struct setting_keep read_keep(bool complain)
-{
-	const char *value = value_of(ENV_KEEP);
-	struct setting_keep keep = {0};
-	const char *allowed = value ? setting_keep(value, &keep) : NULL;
-
-	if (allowed)
-		complain_of(complain, ENV_KEEP, value, allowed);
-	return keep;
-}
+/* parse: of settings.h; if it returns what is allowed, it leaves the result unchanged. */
+#define READ(result, fallback, name, parse)                                                                            \
+	do {                                                                                                           \
+		const char *value = value_of(name), *allowed;                                                          \
+		result = fallback;                                                                                     \
+		allowed = value ? parse(value, &(result)) : NULL;                                                      \
+		if (allowed)                                                                                           \
+			complain_of(complain, name, value, allowed);                                                   \
+	} while (0)
 
 /* What is alive has stacks of its own, which are recorded where calls are not. */
 static void read_alive(bool complain)
@@ -345,9 +310,12 @@ static void read_formats(bool complain)
 
 void config_read(bool complain)
 {
+	uint32_t level;
+
 	read_session();
 	complain &= !config.session[0] || config.session_first == getpid();
-	log_level = (enum log_level)read_number(ENV_LOG, setting_log_level, LOG_WARNING, complain);
+	READ(level, LOG_WARNING, ENV_LOG, setting_log_level);
+	log_level = (enum log_level)level;
 	config.enabled = config_switch(ENV_SWITCH, true, complain);
 	config.children = config_switch(ENV_CHILDREN, true, complain);
 	config.fallback = config_switch(ENV_FALLBACK, false, complain);
@@ -355,24 +323,26 @@ void config_read(bool complain)
 	config.calibrate = config_switch(ENV_CALIBRATE, false, complain);
 	config.native_stacks = config_switch(ENV_NATIVE, false, complain);
 	config.memory_lines = config_switch(ENV_MEMORY_LINES, false, complain);
-	config.events = read_number(ENV_EVENTS, setting_events, EVENTS_DEFAULT, complain);
+	READ(config.events, EVENTS_DEFAULT, ENV_EVENTS, setting_events);
 	config.program_only = config_switch(ENV_PROGRAM_ONLY, false, complain) && !(config.events & EVENT_SAMPLE);
 	if (config.program_only)
 		config.events |= EVENT_CALL; /* calls show where the program begins and ends */
-	config.ring_bytes = read_ring_bytes(complain);
-	config.wait_ms = read_number(ENV_ON_FULL, setting_on_full, ON_FULL_DEFAULT_MS, complain);
-	config.signal = read_number(ENV_SIGNAL, setting_signal, 0, complain);
+	READ(config.ring_bytes, RING_BYTES_DEFAULT, ENV_RING_SIZE, setting_ring_bytes);
+	READ(config.wait_ms, ON_FULL_DEFAULT_MS, ENV_ON_FULL, setting_on_full);
+	READ(config.signal, 0, ENV_SIGNAL, setting_signal);
 	config.signal_snapshot = config.signal & SETTING_SIGNAL_SNAPSHOT;
 	config.signal &= ~SETTING_SIGNAL_SNAPSHOT;
-	config.sample_rate = read_number(ENV_SAMPLE_RATE, setting_sample_rate, SAMPLING_RATE_DEFAULT, complain);
-	config.budget = read_number(ENV_BUDGET, setting_budget, 0, complain);
+	READ(config.sample_rate, SAMPLING_RATE_DEFAULT, ENV_SAMPLE_RATE, setting_sample_rate);
+	READ(config.budget, 0, ENV_BUDGET, setting_budget);
 	if (config.budget && !value_of(ENV_EVENTS)) /* allocations have no budget: only on request */
 		config.events &= ~(unsigned)(EVENT_MEM | EVENT_MALLOC);
-	config.keep = read_keep(complain);
+	READ(config.keep, (struct setting_keep){0}, ENV_KEEP, setting_keep);
 	read_paths(complain);
 	read_socket(complain);
 	read_alive(complain);
-	config.memory_interval = read_memory_interval(complain);
+	READ(config.memory_interval, 0, ENV_MEMORY_INTERVAL, setting_memory_interval);
+	if (!(config.events & EVENT_MEM))
+		config.memory_interval = 0;
 	read_trigger(complain);
 	read_formats(complain);
 	if (complain && config.enabled && !config.attached)
