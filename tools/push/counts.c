@@ -162,6 +162,7 @@ static int count_other(void *owner, struct replay *replay, uint32_t head, const 
 }
 
 static const struct replay_sink count_sink = {count_push, count_pop, count_other};
+static const struct replay_sink begin_sink = {count_begin, NULL, NULL};
 static const struct replay_sink cpu_sink = {count_begin, count_cpu_pop, NULL};
 static const struct replay_sink quiet = {0};
 
@@ -223,30 +224,6 @@ static int pass_memory(struct push_counts *counts, uint64_t until)
 
 /* --- threads --- */
 
-static int begin_inside(struct push_thread *thread, struct push_lane *lane, uint64_t from)
-{
-	uint64_t look_back = INITIAL_STACK_LOOK_BACK_EVENTS;
-	struct initial_stack initial = {.trace = thread->counts->trace,
-					.thread = thread->thread,
-					.replay = &lane->replay,
-					.from = from,
-					.to = UINT64_MAX,
-					.look_back = &look_back};
-	static const struct replay_sink begin = {count_begin, NULL, NULL};
-
-	return initial_stack_push(&initial, from, &begin, thread);
-}
-
-static int begin_lane(struct push_thread *thread, struct push_lane *lane, uint64_t from)
-{
-	int error = replay_init(&lane->replay, thread->counts->process);
-
-	if (error)
-		return error;
-	replay_begin_thread(&lane->replay);
-	return from ? begin_inside(thread, lane, from) : 0;
-}
-
 static void free_thread(struct push_thread *thread)
 {
 	trace_stream_close(&thread->stream);
@@ -255,6 +232,12 @@ static void free_thread(struct push_thread *thread)
 	free(thread->cpu_ticks);
 	free(thread->cpu_extras);
 	free(thread);
+}
+
+static int begin_lane(struct push_thread *thread, struct push_lane *lane)
+{
+	return initial_stack_follow(&lane->replay, thread->counts->trace, thread->counts->process, thread->thread,
+				    thread->since, &begin_sink, thread);
 }
 
 static int add_thread(struct push_counts *counts, const struct trace_thread *known, uint64_t from)
@@ -271,35 +254,22 @@ static int add_thread(struct push_counts *counts, const struct trace_thread *kno
 	thread->counts = counts;
 	thread->thread = known;
 	thread->since = from;
-	error = begin_lane(thread, &thread->wall, from);
+	error = begin_lane(thread, &thread->wall);
 	if (!error && counts->has_cpu)
-		error = begin_lane(thread, &thread->cpu, from);
+		error = begin_lane(thread, &thread->cpu);
 	trace_stream_open(&thread->stream, counts->trace, known);
-	if (!error && from)
-		trace_stream_skip(&thread->stream, trace_stream_place(known, from));
+	trace_stream_skip(&thread->stream, trace_stream_place(known, from));
 	return error;
-}
-
-/* A thread that is sampled has a stream of its own for marks and the like; its META names the other one. */
-static bool is_shown(const struct push_counts *counts, const struct trace_thread *thread)
-{
-	return thread->known && (thread->sampled || !trace_process_sample_rate(counts->process));
 }
 
 static int find_threads(struct push_counts *counts, uint64_t from)
 {
+	const struct trace_thread *thread;
+	size_t at = 0;
 	int error = 0;
 
-	for (size_t i = 0; i < counts->process->thread_count && !error; i++) {
-		const struct trace_thread *thread = counts->trace->threads[counts->process->threads[i]];
-		uint64_t *known =
-		    is_shown(counts, thread) ? u64_map_make(&counts->known, thread->number + UINT64_C(1)) : NULL;
-
-		if (!known || *known)
-			continue;
-		*known = 1;
+	while (!error && (thread = trace_new_thread(counts->trace, counts->process, &counts->known, &at)))
 		error = add_thread(counts, thread, from);
-	}
 	return error;
 }
 

@@ -227,3 +227,21 @@ int initial_stack_push(struct initial_stack *initial, uint64_t start, const stru
 	free(initial->ended);
 	return error;
 }
+
+int initial_stack_follow(struct replay *replay, struct trace *trace, const struct trace_process *process,
+			 const struct trace_thread *thread, uint64_t from, const struct replay_sink *sink, void *owner)
+{
+	uint64_t look_back = INITIAL_STACK_LOOK_BACK_EVENTS;
+	struct initial_stack initial = {.trace = trace,
+					.thread = thread,
+					.replay = replay,
+					.from = from,
+					.to = UINT64_MAX,
+					.look_back = &look_back};
+	int error = replay_init(replay, process);
+
+	if (error)
+		return error;
+	replay_begin_thread(replay);
+	return from ? initial_stack_push(&initial, from, sink, owner) : 0;
+}

@@ -46,4 +46,11 @@ struct initial_stack {
  */
 int initial_stack_push(struct initial_stack *initial, uint64_t start, const struct replay_sink *sink, void *owner);
 
+/*
+ * Begins the replay of a thread that is followed from that time on (ticks), with the stack that it has then; 0: at its
+ * beginning. Returns 0 or -ENOMEM; replay_done() frees it in both cases.
+ */
+int initial_stack_follow(struct replay *replay, struct trace *trace, const struct trace_process *process,
+			 const struct trace_thread *thread, uint64_t from, const struct replay_sink *sink, void *owner);
+
 #endif

@@ -162,13 +162,6 @@ static void read_thread(struct slow_thread *thread)
 	thread->process->watch->out_of_memory |= thread->replayed.replay.out_of_memory;
 }
 
-/* A sampled thread has a stream of its own for marks and the like; its META names the other one. */
-static bool is_shown(const struct slow_process *process, const struct trace_thread *thread)
-{
-	return thread->known && thread->place_count &&
-	       (thread->sampled || !trace_process_sample_rate(process->process));
-}
-
 /* A number of a thread that has ended may be another's. */
 static int take_thread(struct slow_process *process, uint32_t at)
 {
@@ -176,7 +169,7 @@ static int take_thread(struct slow_process *process, uint32_t at)
 	struct slow_thread **thread = &process->threads[at];
 	int error;
 
-	if (!is_shown(process, known))
+	if (!known->place_count || !trace_thread_is_shown(process->process, known))
 		return 0;
 	if (!*thread)
 		*thread = new_thread(process, known);

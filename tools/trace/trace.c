@@ -109,6 +109,27 @@ int trace_process_sample_rate(const struct trace_process *process)
 	return value > 0 && value <= INT_MAX ? (int)value : 0;
 }
 
+bool trace_thread_is_shown(const struct trace_process *process, const struct trace_thread *thread)
+{
+	return thread->known && (thread->sampled || !trace_process_sample_rate(process));
+}
+
+const struct trace_thread *trace_new_thread(const struct trace *trace, const struct trace_process *process,
+					    struct u64_map *known, size_t *at)
+{
+	while (*at < process->thread_count) {
+		const struct trace_thread *thread = trace->threads[process->threads[(*at)++]];
+		uint64_t *number =
+		    trace_thread_is_shown(process, thread) ? u64_map_make(known, thread->number + UINT64_C(1)) : NULL;
+
+		if (!number || *number)
+			continue;
+		*number = 1;
+		return thread;
+	}
+	return NULL;
+}
+
 int trace_sample_rate(const struct trace *trace)
 {
 	uint32_t i;

@@ -220,6 +220,14 @@ bool trace_process_has_native_stacks(const struct trace_process *process);
 
 /* The sampling rate in stacks a second; 0: not sampled. */
 int trace_process_sample_rate(const struct trace_process *process);
+/* False: the marks that a sampled thread wrote itself, in a stream of their own. */
+bool trace_thread_is_shown(const struct trace_process *process, const struct trace_thread *thread);
+/*
+ * The next shown thread of the process from index *at on that is not in `known` (thread number + 1: 1), to which it is
+ * added. NULL: none.
+ */
+const struct trace_thread *trace_new_thread(const struct trace *trace, const struct trace_process *process,
+					    struct u64_map *known, size_t *at);
 /* The rate of the first sampled process; 0: none was sampled. */
 int trace_sample_rate(const struct trace *trace);
 

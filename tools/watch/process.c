@@ -162,20 +162,6 @@ static void count_open(struct watch_process *top, struct replay *replay, uint64_
 
 /* --- threads --- */
 
-/* The stack at that time, whose frames begin there. */
-static int begin_inside(struct watch_process *top, struct watch_thread *thread, uint64_t from)
-{
-	uint64_t look_back = INITIAL_STACK_LOOK_BACK_EVENTS;
-	struct initial_stack initial = {.trace = top->trace,
-					.thread = thread->thread,
-					.replay = &thread->replay,
-					.from = from,
-					.to = UINT64_MAX,
-					.look_back = &look_back};
-
-	return initial_stack_push(&initial, from, &quiet, NULL);
-}
-
 static int add_thread(struct watch_process *top, const struct trace_thread *thread, uint64_t from)
 {
 	struct watch_thread *added;
@@ -189,41 +175,21 @@ static int add_thread(struct watch_process *top, const struct trace_thread *thre
 	added->thread = thread;
 	added->since = from;
 	added->top = WATCH_NO_KEY;
-	error = replay_init(&added->replay, top->process);
-	if (error) {
-		free(added);
-		return error;
-	}
 	top->threads[top->thread_count++] = added;
-	replay_begin_thread(&added->replay);
-	if (from)
-		error = begin_inside(top, added, from);
+	error = initial_stack_follow(&added->replay, top->trace, top->process, thread, from, &quiet, NULL);
 	trace_stream_open(&added->stream, top->trace, thread);
-	if (!error && from)
-		trace_stream_skip(&added->stream, trace_stream_place(thread, from));
+	trace_stream_skip(&added->stream, trace_stream_place(thread, from));
 	return error;
-}
-
-/* A thread that is sampled has a stream of its own for marks and the like; its META names the other one. */
-static bool is_shown(const struct watch_process *top, const struct trace_thread *thread)
-{
-	return thread->known && (thread->sampled || !trace_process_sample_rate(top->process));
 }
 
 static int find_threads(struct watch_process *top, uint64_t from)
 {
+	const struct trace_thread *thread;
+	size_t at = 0;
 	int error = 0;
 
-	for (size_t i = 0; i < top->process->thread_count && !error; i++) {
-		const struct trace_thread *thread = top->trace->threads[top->process->threads[i]];
-		uint64_t *known =
-		    is_shown(top, thread) ? u64_map_make(&top->known, thread->number + UINT64_C(1)) : NULL;
-
-		if (!known || *known)
-			continue;
-		*known = 1;
+	while (!error && (thread = trace_new_thread(top->trace, top->process, &top->known, &at)))
 		error = add_thread(top, thread, from);
-	}
 	return error;
 }
 
