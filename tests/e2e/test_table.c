@@ -338,6 +338,29 @@ SCENARIO_SOME(table, random_traces, SUPPORTED)
 	}
 }
 
+/* ---- the parts are the whole ------------------------------------------------------------------------------------ */
+
+/* Of traces that no Python writes, some of them damaged, and of a long thread whose calls go over the parts. */
+SCENARIO_SOME(table, calls_in_parts, SUPPORTED)
+{
+	struct outcome *flood = run(.python = python, .args = {"@flood.py", "250000"}, .env = {"EVPROF_EVENTS=call"});
+	struct job job = {
+	    .python = python, .how = JOB_BARE, .timeout_s = 300, .args = {"@../table/parts.py", "4", flood->trace}};
+	struct outcome *verdict;
+
+	package_variable(python, "pyarrow");
+	set_paths(&job);
+	verdict = job_run(&job);
+	expect(verdict, verdict->status == 0 && !strcmp(verdict->out, "1 traces, 1 divided\n"), "of a recorded trace");
+	run(.python = python, .how = JOB_BARE, .args = {"@../table/random_traces.py", flood->directory, "8"});
+	job.args[1] = "2";
+	for (size_t i = 0; i < 8; i++)
+		job.args[2 + i] = text("%s/random%zu.trace", flood->directory, i);
+	verdict = job_run(&job);
+	expect(verdict, verdict->status == 0 && !strncmp(verdict->out, "8 traces, ", 10) && atoi(verdict->out + 10) > 4,
+	       "of random traces");
+}
+
 /* ---- a stretch is a part of the whole --------------------------------------------------------------------------- */
 
 /* In deep calls that began long before, in a forked child that began with them, and over its end. */

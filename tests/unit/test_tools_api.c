@@ -454,3 +454,24 @@ Test(api, a_stretch_without_calls)
 		     error);
 	cr_assert_eq(batches, 1);
 }
+
+Test(api, parts_are_of_calls_and_one_of_their_number)
+{
+	static const struct {
+		const char *what, *options[5], *line;
+	} wrong[] = {
+	    {"samples", {"part", "1", "parts", "2", NULL}, "evprof: \"samples\" does not come in parts"},
+	    {"calls", {"part", "3", "parts", "2", NULL}, "evprof: part is from 1 to parts"},
+	    {"calls", {"parts", "2", NULL}, "evprof: part is from 1 to parts"},
+	    {"calls", {"part", "1", NULL}, "evprof: part is from 1 to parts"},
+	};
+	int batches = 0;
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		cr_assert_eq(evprof_trace_rows(trace, wrong[i].what, wrong[i].options, take_none, &batches, error,
+					       sizeof(error)),
+			     -EINVAL);
+		cr_expect_str_eq(error, wrong[i].line);
+	}
+	cr_assert_eq(batches, 0);
+}

@@ -8,6 +8,12 @@
  * start    ns since 1970, or with since-start since the start of the trace
  *
  * The other columns are those of the table "calls".
+ *
+ * With parts, the rows are those of one of so many equal parts of the trace. The chunks of events are divided in the
+ * order of the walk, thread after thread, by their numbers of events; a call belongs to the part in which it ends. A
+ * part replays its first thread from the beginning, without rows before the part, so each row is what it is in the
+ * whole. Other threads are not read. An id is then THREAD << 40 | CALL: the thread's number in the walk and the call's
+ * in the thread, both from 0 on. A trace that grows is divided otherwise at each opening.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -63,12 +69,46 @@ struct call_rows {
 	int32_t thread; /* the text of the walked thread */
 	int64_t origin_ns;
 	uint64_t next; /* id */
+	/* With parts. */
+	uint32_t part, parts;
+	uint64_t total;	 /* events */
+	uint64_t before; /* events of the threads before the next one */
+	uint64_t threads_begun;
+	size_t first_chunk; /* of the thread, in the part */
 };
+
+/* The chunks of the thread that are in the part: from first_chunk to walk->chunk_limit. */
+static void begin_part(struct call_rows *rows, struct call_walk *walk)
+{
+	const struct trace_thread *thread = walk->thread;
+	uint64_t from = rows->total * (rows->part - 1) / rows->parts;
+	uint64_t to = rows->part < rows->parts ? rows->total * rows->part / rows->parts : UINT64_MAX;
+	size_t end = 0;
+
+	rows->first_chunk = 0;
+	for (size_t i = 0; i < thread->place_count; i++) {
+		rows->first_chunk += rows->before < from;
+		end += rows->before < to;
+		rows->before += thread->places[i].events;
+	}
+	if (end == rows->first_chunk)
+		walk->chunk_limit = 0;
+	else if (end < thread->place_count)
+		walk->chunk_limit = end;
+	rows->next = rows->threads_begun++ << 40;
+}
+
+static bool is_in_part(const struct call_rows *rows, const struct call_walk *walk)
+{
+	return !rows->parts || (walk->chunk >= rows->first_chunk && walk->chunk < walk->chunk_limit);
+}
 
 static int begin_thread(void *owner, struct call_walk *walk)
 {
 	struct call_rows *rows = owner;
 
+	if (rows->parts)
+		begin_part(rows, walk);
 	rows->thread = (int32_t)texts_add(rows->threads, text_of(walk->thread->name));
 	return 0;
 }
@@ -94,11 +134,14 @@ static bool put_task(struct evprof_table *table, const struct call_walk *walk, c
 static void pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
 {
 	struct call_rows *rows = owner;
-	struct evprof_table *table = walk->error ? NULL : row_batches_table(rows->batches);
+	struct evprof_table *table;
 	const struct function_name *name = &rows->names->of[walk->process->number][frame->key + 1];
 	int64_t duration = walk->now_ns - frame->start_ns;
 	uint64_t row;
 
+	if (!is_in_part(rows, walk))
+		return;
+	table = walk->error ? NULL : row_batches_table(rows->batches);
 	if (!table || !put_task(table, walk, frame)) {
 		walk_fail(walk, -ENOMEM);
 		return;
@@ -142,14 +185,27 @@ static int make_texts(struct call_rows *rows, const struct trace *trace)
 	return made ? 0 : -ENOMEM;
 }
 
+/* Of the threads that the filter shows, at any time. */
+static uint64_t events_of(const struct request *request)
+{
+	struct filter any_time = request->options.filter;
+
+	any_time.from_given = any_time.to_given = false;
+	return walk_events(request->trace, &any_time);
+}
+
 static int make_rows(struct request *request, struct row_batches *batches)
 {
 	static const struct call_visitor visitor = {.thread = begin_thread, .push = push, .pop = pop};
-	struct call_rows rows = {
-	    .batches = batches, .names = handle_names(request->call.handle), .origin_ns = row_origin_ns(request)};
+	struct call_rows rows = {.batches = batches,
+				 .names = handle_names(request->call.handle),
+				 .origin_ns = row_origin_ns(request),
+				 .part = request->options.part,
+				 .parts = request->options.parts};
 	int error = rows.names ? make_texts(&rows, request->trace) : -ENOMEM;
 
 	if (!error) {
+		rows.total = rows.parts ? events_of(request) : 0;
 		batches->shared[ROW_NAME] = rows.names->names;
 		batches->shared[ROW_MOD] = rows.names->mods;
 		batches->shared[ROW_KIND] = batches->shared[ROW_END] = rows.kinds;

@@ -11,6 +11,7 @@
 
 #define BATCH_ROWS (1u << 17)
 #define BATCH_ROWS_MAX (1u << 24)
+#define PARTS_MAX (1u << 20)
 
 const char *const event_kind_names[EVENT_KINDS] = {"call",	   "return",	 "c_call",   "c_return", "exception",
 						   "c_exception",  "malloc",	 "calloc",   "realloc",	 "free",
@@ -145,6 +146,8 @@ static const struct stored {
     {"since-start", VALUE_FLAG, offsetof(struct options, since_start), NULL, 0},
     {"event-numbers", VALUE_FLAG, offsetof(struct options, event_numbers), NULL, 0},
     {"batch-rows", VALUE_UINT32, offsetof(struct options, batch_rows), "batch_rows", BATCH_ROWS_MAX},
+    {"parts", VALUE_UINT32, offsetof(struct options, parts), "parts", PARTS_MAX},
+    {"part", VALUE_UINT32, offsetof(struct options, part), "part", PARTS_MAX},
     {"output", VALUE_TEXT, offsetof(struct options, output), NULL, 0},
     {"mark-begin", VALUE_TEXT, offsetof(struct options, mark_begin), NULL, 0},
     {"mark-end", VALUE_TEXT, offsetof(struct options, mark_end), NULL, 0},
@@ -249,6 +252,8 @@ int options_parse(struct options *options, const char *const *pairs, const struc
 	*options = (struct options){.batch_rows = BATCH_ROWS};
 	for (; !error && pairs && pairs[0]; pairs += 2)
 		error = take(options, pairs[0], pairs[1], why);
+	if (!error && (options->part > options->parts || (options->parts && !options->part)))
+		error = why_set(why, -EINVAL, "evprof: part is from 1 to parts");
 	return error ? error : check(&options->filter, trace, why);
 }
 

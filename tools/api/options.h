@@ -5,7 +5,7 @@
  * clock; weight (folded), by (what the sites of a diff of memory are). Of tables: kind (which rows of "events"; may
  * come again), function (of "callers": MODULE:FUNCTION, as in evprof check), since-start, event-numbers (those of
  * EventProfiler, as int16), batch-rows. Of the text "cut": output, mark-begin, mark-end, span, span-path (may come
- * again), number, each. Options without a value have "".
+ * again), number, each. Of the rows of calls: part, parts (call_rows.c). Options without a value have "".
  */
 #ifndef EVPROF_TOOLS_API_OPTIONS_H
 #define EVPROF_TOOLS_API_OPTIONS_H
@@ -40,6 +40,8 @@ struct options {
 	bool since_start;
 	bool event_numbers;
 	uint32_t batch_rows;
+	uint32_t parts; /* 0: not given */
+	uint32_t part;	/* from 1 to parts */
 	/* Not owned. */
 	const char *weight;   /* of folded */
 	const char *function; /* of callers */

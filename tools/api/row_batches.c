@@ -85,6 +85,8 @@ static int make(struct request *request, const char *what, evprof_take_rows *tak
 	if (i == count)
 		return why_set(&request->why, -EINVAL, "evprof: \"%s\" is none of the tables that come in batches",
 			       what);
+	if (request->options.parts && row_kinds[i] != &rows_of_calls)
+		return why_set(&request->why, -EINVAL, "evprof: \"%s\" does not come in parts", what);
 	batches.fields = row_kinds[i]->fields;
 	batches.field_count = row_kinds[i]->field_count;
 	error = row_kinds[i]->make(request, &batches);

@@ -228,8 +228,13 @@ static struct replay_cursor skip_to(struct call_walk *walk, const struct trace_e
 /* Loads the next chunk; the stack is that before its first event. False at the end of the thread. */
 static bool load_chunk(struct call_walk *walk, struct walk_run *run, struct progress *progress)
 {
+	if (run->stream.next >= walk->chunk_limit) {
+		walk->chunk = walk->chunk_limit;
+		return false;
+	}
 	if (!trace_stream_next(&run->stream, &run->events))
 		return false;
+	walk->chunk = run->stream.next - 1;
 	run->inside |= run->events.hole && run->events.first_ticks >= run->from;
 	run->cursor = run->inside ? replay_begin_chunk(&walk->replay, &run->events, &sink, walk)
 				  : skip_to(walk, &run->events, run->from);
@@ -304,6 +309,8 @@ int walk_thread_begin(struct call_walk *walk, struct walk_run *run)
 	*run = (struct walk_run){0};
 	walk->now_ns = filter_from(walk->filter);
 	walk->depth = walk->shown = 0;
+	walk->chunk = 0;
+	walk->chunk_limit = SIZE_MAX;
 	replay_begin_thread(&walk->replay);
 	forget_tasks(walk);
 	if (walk->visitor->thread)

@@ -54,6 +54,12 @@ struct call_walk {
 	uint32_t depth;
 	uint32_t shown;
 	int64_t now_ns;
+	size_t chunk; /* index in thread->places of the chunk that was read last; 0 before the first */
+	/*
+	 * Chunks of the thread from this index on are not read. A visitor that sets it in thread() gets pops of the
+	 * open frames with `chunk` at this index, unless the thread had ended before.
+	 */
+	size_t chunk_limit;
 	/* Internal. */
 	struct replay replay;
 	struct trace_near near; /* ticks to ns, for the process */

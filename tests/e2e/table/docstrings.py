@@ -8,7 +8,7 @@ import importlib.util
 import inspect
 import sys
 
-NEEDS = {"to_numpy": "numpy", "to_dataframe": "pandas", "to_arrow": "pyarrow", "batches": "pyarrow", "to_parquet": "pyarrow",
+NEEDS = {"to_numpy": "numpy", "to_dataframe": "pandas", "to_arrow": "pyarrow", "batches": "pyarrow", "call_batches": "pyarrow", "to_parquet": "pyarrow",
          "to_tables": "pyarrow", "export_tables": "pyarrow",
          "to_polars": "polars", "plot_events": "matplotlib", "plot_memory": "matplotlib", "plot_functions": "matplotlib"}
 

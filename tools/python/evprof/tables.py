@@ -71,6 +71,15 @@ class _Batches:
         self._thread.join()
 
 
+def row_batches(pointer: TracePointer, what: str, options: Options) -> Iterator[Any]:
+    """The batches of a walk of the library, as pyarrow RecordBatches. The walk ends with the iterator."""
+    batches = _Batches(pointer, what, options)
+    try:
+        yield from batches
+    finally:
+        batches.close()
+
+
 class _Rows(NamedTuple):
     """A table to be written. time: the column that says in which day a row is; plain: columns whose texts differ by batch."""
     batches: Any

@@ -529,6 +529,28 @@ class Trace:
         """
         return self._table("calls", filters)
 
+    def call_batches(self, part: int = 0, parts: int = 0, batch_rows: int = 1 << 18, **filters: Any) -> Iterator[Any]:
+        """The calls as pyarrow RecordBatches of batch_rows rows, in the order of their ends, read as they are asked for: memory does
+        not grow with the trace. Texts are dictionaries. Needs pyarrow.
+
+        The columns are those of calls() and id, the number of the call; parent is the id of the caller, and start is ns since 1970.
+
+        part, parts: only one of so many parts of the trace, from 1 on, which may be read at once. The calls of all parts are those
+        of the trace, each once, the same but for the ids, which are of all parts together in the order of the starts. Parts have
+        equal numbers of events; one that begins within a thread replays that thread from its beginning.
+
+        >>> import evprof
+        >>> trace = evprof.load(trace_path)
+        >>> sum(batch.num_rows for part in (1, 2) for batch in trace.call_batches(part, 2, include="leaf"))
+        1000
+        """
+        needs("pyarrow", "calls in batches")
+        from .tables import row_batches
+        options = self._options(filters) + [("batch-rows", str(int(batch_rows)))]
+        if part or parts:
+            options += [("part", str(int(part))), ("parts", str(int(parts)))]
+        return row_batches(self._pointer(), "calls", options)
+
     def callers(self, function: str, **filters: Any) -> Table:
         """A Table with a row for each Python function that calls a function: file, line (its first one), name, calls. C functions
         between the two are skipped; a call without a caller has the file "" and line 0. The sum of calls is what `evprof check`
