@@ -98,6 +98,33 @@ static off_t size_of(const char *path)
 	return status.st_size;
 }
 
+/* trace.memory() by function: what the program and its child counted, and the numbers that their loops count with. */
+static void expect_functions(const struct python *python, const struct outcome *outcome)
+{
+	static const char *const code =
+	    "import collections, evprof, json, sys\n"
+	    "made, end = collections.Counter(), collections.Counter()\n"
+	    "for line in sys.argv[2].splitlines():\n"
+	    "    for name, _, _, bytes, kept in json.loads(line)['rows']:\n"
+	    "        made[name] += bytes\n"
+	    "        end[name] += kept\n"
+	    "for row in evprof.load(sys.argv[1]).memory():\n"
+	    "    if row.name in made and 'alive_counted' in row.file:\n"
+	    "        assert row.end_bytes == end[row.name], (row, end)\n"
+	    "        assert made[row.name] <= row.bytes < 1.1 * made[row.name], (row, made)\n"
+	    "        print(row.name)\n";
+	struct outcome *said =
+	    run(.python = python, .how = JOB_BARE, .lingers = true, .args = {"-c", code, outcome->trace, outcome->out},
+		.env = {text("PYTHONPATH=%s", program_path("../../../tools/python")),
+			text("EVPROF_READER_LIBRARY=%s", build_path("libevprof-reader.so"))});
+
+	/* Python cannot load a library with the sanitizer in it. */
+	expect(said,
+	       built_with_asan() || (said->status == 0 && strstr(said->out, "keep") && strstr(said->out, "churn") &&
+				     strstr(said->out, "replace")),
+	       "three functions");
+}
+
 static struct outcome *run_counted(const struct python *python, const char *count)
 {
 	return run(.python = python, .how = JOB_RUN, .args = {"@alive_counted.py", count},
@@ -116,6 +143,7 @@ SCENARIO(alive, counted, SUPPORTED)
 		expect(outcome, outcome->status == 0 && strstr(outcome->err, "evprof: what is alive after "),
 		       "its line says what the trace has");
 		cr_expect_eq(expect_counted(outcome->trace, outcome->out, true), 2, "the program and its child");
+		expect_functions(python, outcome);
 		few = i ? few : size_of(outcome->trace);
 		many = size_of(outcome->trace);
 	}

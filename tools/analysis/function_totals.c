@@ -105,14 +105,20 @@ struct holders {
 	struct progress *progress;
 };
 
-/* The innermost function of the stack that is not of a native frame. UINT32_MAX: none, below the thread's own node. */
+/*
+ * The innermost function of the stack that is not of a native frame, whatever its line. UINT32_MAX: none, below the
+ * thread's own node.
+ */
 static uint32_t holder(const struct holders *holders, uint32_t number)
 {
+	const struct stack_function *functions = holders->totals->functions.at;
 	const struct stack_node *node = &holders->live.stacks.at[number];
 
-	while (node->parent && holders->totals->functions.at[node->function].library.length)
+	while (node->parent && functions[node->function].library.length)
 		node = &holders->live.stacks.at[node->parent];
-	return node->parent ? node->function : UINT32_MAX;
+	if (!node->parent)
+		return UINT32_MAX;
+	return functions[node->function].whole ? functions[node->function].whole - 1 : node->function;
 }
 
 static int holders_process(void *owner, struct call_walk *walk)
