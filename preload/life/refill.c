@@ -18,6 +18,7 @@
 #include "life/memory_stack.h"
 #include "life/stack_every.h"
 #include "life/thin.h"
+#include "python/own_frames.h"
 #include "ring/process.h"
 #include "ring/room.h"
 #include "ring/wait.h"
@@ -297,18 +298,32 @@ static void note_stack(struct writer *writer, const struct stack *stack)
 	writer->stack_cut = stack->more;
 }
 
+/* A call, return or line, which hold the GIL. */
+static bool can_read_stack(unsigned kind)
+{
+	return kind < WIRE_EXCEPTION || kind == WIRE_LINE;
+}
+
+/* Other events come here in threads without frames only. */
 static void read_stack(struct stack *stack, unsigned kind, uint32_t most)
 {
-	stack->count = definitions_stack(kind, stack->ids, stack->lines, most, &stack->more);
+	if (can_read_stack(kind))
+		stack->count = definitions_stack(kind, stack->ids, stack->lines, most, &stack->more);
+}
+
+/* Whether the thread runs native code only: Python does not know it. */
+static bool has_no_frames(void)
+{
+	return !thread_self.hooked_state && !own_frames_state(false);
 }
 
 /*
- * Only a call, return or line can read the stack, because these hold the GIL. Until one comes, memory events take the
- * slow path one by one after a gap, and a few at a time if the stack only needs to be repeated.
+ * In a thread with frames the stack waits for an event that can read it. Until then memory events take the slow path
+ * one by one after a gap, and a few at a time if the stack only needs to be repeated.
  */
 static bool puts_stack(const struct writer *writer, unsigned kind)
 {
-	return (kind < WIRE_EXCEPTION || kind == WIRE_LINE) && (writer->resync || stack_is_due(writer));
+	return (writer->resync || stack_is_due(writer)) && (can_read_stack(kind) || has_no_frames());
 }
 
 static void put_stack(struct writer *writer, unsigned kind)

@@ -88,6 +88,28 @@ SCENARIO(malloc, threads_without_python, SUPPORTED)
 	cr_assert_eq(expect_counts(outcome), 4 * KINDS);
 }
 
+/* Such a thread has no stack that a gap could make unknown, also where calls are recorded. */
+SCENARIO(malloc, threads_without_python_after_gaps, SUPPORTED)
+{
+	const char *own = (needs_own_malloc(), library());
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@mallocs.py", own, "threads", "4", "40000"},
+		.env = {"EVPROF_EVENTS=call,malloc", "EVPROF_ON_FULL=drop", "EVPROF_RING_SIZE=64K"}, .timeout_s = 120);
+	json_t *info = trace_info(outcome->trace), *process = memory_process(outcome, "function");
+	long long missing = json_integer_value(json_object_get(process, "missing_stacks")), lost, made = 0;
+	const json_t *site;
+	size_t i;
+
+	expect(outcome, outcome->status == 0, "it ends well");
+	lost = info_lost(info, "malloc");
+	json_array_foreach(json_object_get(process, "sites"), i, site) made +=
+	    json_integer_value(json_object_get(site, "allocations"));
+	expect(outcome, lost && made > 10000, "%lld allocations are lost, %lld are there", lost, made);
+	expect(outcome, missing < made / 20, "%lld of %lld have no stack", missing, made);
+	json_decref(process);
+	json_decref(info);
+}
+
 /* The blocks of one thread come to others, which realloc them: MALLOC_ARENA_MAX=1 has glibc share all addresses. */
 SCENARIO(malloc, eight_threads_that_realloc, SUPPORTED)
 {
