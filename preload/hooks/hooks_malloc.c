@@ -57,15 +57,18 @@ static void put_mapping(struct writer *writer, const struct native_event *event)
  * Writes the Python stack, or the place, before an allocation, by loads alone: what allocates may hold any lock, and
  * the thread may be without the GIL. A signal handler that allocates meanwhile loses its event. One that runs on a
  * stack of its own has the stack of the thread's last allocation, because it may have interrupted the interpreter
- * anywhere. Returns the writer; NULL: the event is lost, and counted.
+ * anywhere. Of a free it is the stack, in samples only: it shows readers whether the program still runs. Returns the
+ * writer; NULL: the event is lost, and counted.
  */
 static struct writer *write_stack(struct writer *writer, unsigned kind)
 {
 	bool written;
 
-	if (kind == WIRE_FREE || kind == WIRE_MUNMAP || kind == WIRE_REALLOC_BEGIN)
+	if (kind == WIRE_MUNMAP || kind == WIRE_REALLOC_BEGIN)
 		return writer;
-	if (memory_place_known) {
+	if (kind == WIRE_FREE && hooks_malloc_way != HOOKS_MALLOC_SAMPLED)
+		return writer;
+	if (memory_place_known && kind != WIRE_FREE) {
 		writer_enter();
 		memory_place_write(writer, false);
 		ring_publish(writer->slot, writer->head);

@@ -81,7 +81,8 @@ static inline __attribute__((always_inline)) bool hooks_malloc_put(struct writer
 /* Whether nothing stands before the event. A thread without a copy of its stack, or a place, has not met Python. */
 static inline __attribute__((always_inline)) bool hooks_malloc_is_plain(unsigned kind)
 {
-	return likely(hooks_malloc_way == HOOKS_MALLOC_ON || kind == WIRE_FREE) ||
+	return likely(hooks_malloc_way == HOOKS_MALLOC_ON ||
+		      (kind == WIRE_FREE && hooks_malloc_way != HOOKS_MALLOC_SAMPLED)) ||
 	       (hooks_malloc_way == HOOKS_MALLOC_STACK && !thread_self.stack) ||
 	       (hooks_malloc_way == HOOKS_MALLOC_PLACE && !thread_self.placed);
 }

@@ -369,6 +369,15 @@ static __attribute__((noinline)) bool begin_state(const void *state)
 	return stack && usable;
 }
 
+/*
+ * Whether the thread's stack can be read from here on. In the main interpreter that takes nothing of Python's but who
+ * has the GIL: where few allocations are recorded, the first ones of a thread may all be native.
+ */
+static bool may_begin(bool attached)
+{
+	return attached || (python_is_held() && python_is_main());
+}
+
 bool memory_stack_write(unsigned kind, bool attached)
 {
 	struct writer *writer = writer_reserve(kind);
@@ -383,7 +392,7 @@ bool memory_stack_write(unsigned kind, bool attached)
 	if (likely(stack && stack->state == state))
 		usable = stack->usable;
 	else
-		usable = attached && state && begin_state(state);
+		usable = state && may_begin(attached) && begin_state(state);
 	stack = thread_self.stack;
 	if (unlikely(!stack)) /* no stack was ever written for this thread */
 		return true;

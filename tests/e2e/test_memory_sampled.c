@@ -130,6 +130,38 @@ SCENARIO(memory_sampled, blocks_live_through_a_fork, SUPPORTED)
 	       "the parent's blocks are alive, though the child has freed its own");
 }
 
+/* Native blocks are the first in the sample of a thread and of a child, and go first when the program has ended. */
+SCENARIO(memory_sampled, native_blocks, SUPPORTED)
+{
+	static const char *const program =
+	    "import ctypes, os, threading\n"
+	    "api = ctypes.PyDLL(None)\n"
+	    "api.calloc.restype, api.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]\n"
+	    "def make(): return api.calloc(1, 20000000)\n"
+	    "class Block:\n"
+	    "    def __init__(self): self.at = make()\n"
+	    "    def __del__(self, free=api.free): free(self.at)\n"
+	    "def first(): return Block()\n"
+	    "def second(): kept.append(Block())\n"
+	    "def third(): return Block()\n"
+	    "kept = [first()]\n"
+	    "thread = threading.Thread(target=second)\n"
+	    "thread.start(); thread.join()\n"
+	    "child = os.fork()\n"
+	    "if not child: kept.append(third()); print(os.getpid(), flush=True); os._exit(0)\n"
+	    "os.waitpid(child, 0)\n";
+	struct outcome *outcome;
+
+	needs_own_malloc();
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .args = {"-c", program}, .env = {EVENTS, "EVPROF_MEMORY_INTERVAL=512K"});
+	expect(outcome, outcome->status == 0, "it ends well");
+	expect(outcome, cell(outcome, outcome->pid, "make", END) == 40000000, "two blocks at the end: %f",
+	       cell(outcome, outcome->pid, "make", END));
+	expect(outcome, cell(outcome, atol(outcome->out), "make", END) == 20000000, "one in the child: %f",
+	       cell(outcome, atol(outcome->out), "make", END));
+}
+
 /* The whole sample costs less than a hundredth of the events. */
 SCENARIO(memory_sampled, few_events, SUPPORTED)
 {
