@@ -409,7 +409,9 @@ bool memory_stack_write(unsigned kind, bool attached)
 
 void memory_stack_end(void)
 {
+	thread_self.nesting++; /* evprof's own munmap() is no event */
 	if (thread_self.stack)
 		munmap(thread_self.stack, sizeof(*thread_self.stack));
+	thread_self.nesting--;
 	thread_self.stack = NULL;
 }

@@ -39,6 +39,21 @@ SCENARIO(malloc_moments, ends, SUPPORTED)
 	json_decref(info);
 }
 
+/* A thread with a Python stack ends: nothing of it is lost, so that limits on memory hold. */
+SCENARIO(malloc_moments, ends_of_python_threads, SUPPORTED)
+{
+	struct outcome *outcome, *checked;
+
+	needs_own_malloc();
+	outcome = run(.python = python, .env = {MALLOC_EVENTS},
+		      .args = {"-c", "import threading\n"
+				     "threads = [threading.Thread(target=lambda: bytes(5000)) for _ in range(5)]\n"
+				     "for thread in threads: thread.start()\n"
+				     "for thread in threads: thread.join()\n"});
+	checked = tool("check", "--max-heap", "1G", "--max-lost", "0", outcome->trace);
+	expect(checked, checked->status == 0, "no event is lost");
+}
+
 /* The last block of the thread that crashes is in the trace, and is alive; faulthandler writes what it always does. */
 SCENARIO(malloc_moments, crash, SUPPORTED)
 {
