@@ -9,13 +9,8 @@
 #include <unistd.h>
 
 #include "tools/cmd/verbs.h"
-#include "tools_verb.h"
-#include "trace_fixture.h"
+#include "one_trace.h"
 
-static struct fixture *fixture;
-static uint32_t process, thread;
-static char *path;
-static struct tools_verb ran;
 static char source[] = "/tmp/annotate.XXXXXX.py";
 
 static void set_up(void)
@@ -37,33 +32,16 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	if (path)
-		unlink(path);
 	unlink(source);
-	free(path);
-	tools_verb_done(&ran);
-	fixture_free(fixture);
+	end_trace();
 }
 
 TestSuite(annotate, .init = set_up, .fini = tear_down);
 
-static void event(unsigned kind, uint32_t argument, uint32_t ticks)
-{
-	fixture_event(fixture, thread, kind, argument, ticks);
-}
-
 /* Runs the verb over the fixture's trace; "TRACE" in the arguments is its path. */
 static int annotate(const char *arguments)
 {
-	tools_verb_done(&ran);
-	ran = tools_verb_run(cmd_annotate, arguments, path, NULL);
-	return ran.status;
-}
-
-static void finish(void)
-{
-	fixture_end(fixture);
-	path = fixture_save(fixture);
+	return run(cmd_annotate, arguments);
 }
 
 /* <module> 1.5 s of its own, f 0.5 s and twice, len 1 s, gone 1 s: 4 s in all. */
@@ -97,7 +75,6 @@ static void expect_text(const char *format, const char *name)
 Test(annotate, table)
 {
 	four_seconds();
-	finish();
 	cr_expect(annotate("TRACE") == 0);
 	expect_text("Command line: python 'a b.py'\nTotal duration: 4s\nBy function:%s", "");
 	expect_text("File: %s\nFile duration: 2s (50.00%%)\n" HEADING
@@ -118,7 +95,6 @@ Test(annotate, missing_source_is_named)
 {
 	four_seconds();
 	event(WIRE_CALL, 5, 1);
-	finish();
 	cr_expect(annotate("TRACE") == 0);
 	cr_expect_str_eq(ran.err,
 			 "evprof annotate: the source /nonexistent/gone.py is not shown: No such file or directory\n");
@@ -131,7 +107,6 @@ Test(annotate, a_missing_source_with_control_characters)
 	fixture_code(fixture, process, 9, "/nonexistent/a\n\x1b[31m.py", 1, "f");
 	event(WIRE_CALL, 9, 0);
 	event(WIRE_RETURN, 9, 1000);
-	finish();
 	cr_expect(annotate("TRACE") == 0);
 	cr_expect_str_eq(ran.err, "evprof annotate: the source /nonexistent/a\\n\\u001b[31m.py is not shown: "
 				  "No such file or directory\n");
@@ -142,7 +117,6 @@ Test(annotate, lines_behind_the_end)
 {
 	event(WIRE_CALL, 3, 0);
 	event(WIRE_RETURN, 3, 1000);
-	finish();
 	cr_expect(annotate("TRACE") == 0);
 	expect_text("|\\u001b[31m\\xff\n     6|         1|        1e-06|        1e-06|100.00%%|\n%s", "");
 }
@@ -150,7 +124,6 @@ Test(annotate, lines_behind_the_end)
 Test(annotate, files)
 {
 	four_seconds();
-	finish();
 	cr_expect(annotate("TRACE gone.py") == 0);
 	cr_expect(strstr(ran.out, "gone.py") && !strstr(ran.out, source));
 	cr_expect(annotate("TRACE /tmp/annotate.*") == 0);
@@ -164,7 +137,6 @@ Test(annotate, json)
 	json_t *root, *file, *line;
 
 	four_seconds();
-	finish();
 	cr_expect(annotate("--format json TRACE") == 0);
 	root = json_loads(ran.out, JSON_REJECT_DUPLICATES, NULL);
 	cr_assert(root, "%s", ran.out);
@@ -197,7 +169,6 @@ Test(annotate, by_thread)
 	event(WIRE_CALL, 2, 0);
 	event(WIRE_RETURN, 2, 1000000000);
 	fixture_thread(fixture, process, 13, 1000);
-	finish();
 	cr_expect(annotate("--by thread TRACE") == 0);
 	expect_text("Thread: 11 of process 10\nFile: %s\nFile duration: 2s (50.00%%)\n", source);
 	expect_text("Thread: 12 of process 10, second\nFile: %s\nFile duration: 1s (25.00%%)\n", source);
@@ -217,7 +188,6 @@ Test(annotate, nothing_ran)
 {
 	json_t *root;
 
-	finish();
 	cr_expect(annotate("TRACE") == 0);
 	expect_text("Total duration: 0s\n%s", "");
 	cr_expect(annotate("--format json --by thread TRACE") == 0);
@@ -235,7 +205,6 @@ Test(annotate, mistakes_end_with_2)
 					    "--format xml TRACE",
 					    "-o /nonexistent/file TRACE"};
 
-	finish();
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
 		cr_expect(annotate(wrong[i]) == 2, "annotate %s", wrong[i]);
 }

@@ -11,10 +11,8 @@
 #include <string.h>
 
 #include "tools/replay/call_walk.h"
-#include "trace_fixture.h"
+#include "one_trace.h"
 
-static struct fixture *fixture;
-static uint32_t process, thread;
 static char *saw;
 static size_t saw_bytes;
 static FILE *story;
@@ -45,15 +43,10 @@ static void tear_down(void)
 		fclose(story);
 	free(saw);
 	filter_done(&filter);
-	fixture_free(fixture);
+	end_trace();
 }
 
 TestSuite(walk, .init = set_up, .fini = tear_down);
-
-static void event(unsigned kind, uint32_t argument, uint32_t ticks)
-{
-	fixture_event(fixture, thread, kind, argument, ticks);
-}
 
 static void gap(uint64_t missing, uint32_t ticks)
 {
@@ -254,7 +247,7 @@ Test(walk, calls_around_the_window)
 /* Where a tick takes 7 ns, the window ends between two of them all the same. */
 Test(walk, window_ends_between_ticks)
 {
-	fixture_free(fixture);
+	end_trace();
 	fixture = fixture_new();
 	fixture_meta(fixture, 0, "{\"type\":\"process\",\"process\":0,\"pid\":10,\"clock_kind\":1,\"clock_shift\":0}");
 	fixture_clock(fixture, 1, 0, 0, 1000);

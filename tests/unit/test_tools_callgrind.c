@@ -9,10 +9,8 @@
 #include <unistd.h>
 
 #include "tools/export/export.h"
-#include "trace_fixture.h"
+#include "one_trace.h"
 
-static struct fixture *fixture;
-static uint32_t process, thread;
 static struct filter filter;
 static char *written;
 static size_t written_bytes;
@@ -32,21 +30,16 @@ static void set_up(void)
 static void tear_down(void)
 {
 	free(written);
-	fixture_free(fixture);
+	end_trace();
 	filter_done(&filter);
 }
 
 TestSuite(callgrind, .init = set_up, .fini = tear_down);
 
-static void event(unsigned kind, uint32_t argument, uint32_t ticks)
-{
-	fixture_event(fixture, thread, kind, argument, ticks);
-}
-
 /* Exports what the fixture holds; the bytes are in `written`. */
 static void export(bool zip)
 {
-	char path[] = "callgrind.XXXXXX", error[200];
+	char to[] = "callgrind.XXXXXX", error[200];
 	struct export request = {.filter = &filter, .zip = zip};
 	struct progress progress;
 	struct output output;
@@ -56,18 +49,18 @@ static void export(bool zip)
 	cr_assert(trace_open_memory(&request.trace, fixture->bytes, fixture->size, "fixture", error, sizeof(error)) ==
 		      0,
 		  "%s", error);
-	close(mkstemp(path));
+	close(mkstemp(to));
 	progress_begin(&progress, "exporting", 0);
-	cr_assert(output_open(&output, path) == 0);
+	cr_assert(output_open(&output, to) == 0);
 	cr_expect(export_callgrind(&request, &output, &progress) == 0);
 	cr_assert(output_close(&output) == 0);
 	progress_end(&progress);
 	trace_close(request.trace);
-	file = fopen(path, "rb");
+	file = fopen(to, "rb");
 	written = calloc(1, 1 << 16);
 	written_bytes = fread(written, 1, (1 << 16) - 1, file);
 	fclose(file);
-	unlink(path);
+	unlink(to);
 }
 
 #define HEADER                                                                                                         \

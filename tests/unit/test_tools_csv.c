@@ -9,15 +9,9 @@
 #include <unistd.h>
 
 #include "tools/cmd/verbs.h"
-#include "tools_verb.h"
-#include "trace_fixture.h"
+#include "one_trace.h"
 
 #define HEADER "time,value1,value2,event,name,mod,lineno,from_name,from_mod,from_line,pid,tid,value\n"
-
-static struct fixture *fixture;
-static uint32_t process, thread;
-static char *path;
-static struct tools_verb ran; /* of the last export */
 
 /* Functions: 1 main of a.py:1, 2 f of lib/b.py:20, 3 g of lib/b.py:30; C functions: 1 deque.append, 2 len. */
 static uint32_t new_process(int pid)
@@ -39,31 +33,11 @@ static void set_up(void)
 	thread = fixture_thread(fixture, process, 11, 1000);
 }
 
-static void tear_down(void)
-{
-	if (path)
-		unlink(path);
-	free(path);
-	tools_verb_done(&ran);
-	fixture_free(fixture);
-}
-
-TestSuite(csv, .init = set_up, .fini = tear_down);
-
-static void event(unsigned kind, uint32_t argument, uint32_t ticks)
-{
-	fixture_event(fixture, thread, kind, argument, ticks);
-}
+TestSuite(csv, .init = set_up, .fini = end_trace);
 
 static void memory(unsigned kind, uint64_t address, uint64_t size, uint64_t old)
 {
 	fixture_memory(fixture, thread, kind, WIRE_DOMAIN_OBJ, address, size, old, 1);
-}
-
-static void finish(void)
-{
-	fixture_end(fixture);
-	path = fixture_save(fixture);
 }
 
 /* Runs export with these options. Returns its status. */
@@ -72,9 +46,7 @@ static int export(const char *options)
 	char words[256];
 
 	snprintf(words, sizeof(words), "-fcsv -o- TRACE %s", options);
-	tools_verb_done(&ran);
-	ran = tools_verb_run(cmd_export, words, path, NULL);
-	return ran.status;
+	return run(cmd_export, words);
 }
 
 /* The whole table with these options; rows without the header. */
@@ -103,7 +75,6 @@ Test(csv, calls_of_both_kinds)
 	event(WIRE_RETURN, 2, 10);
 	event(WIRE_MARK, 1, 10);
 	event(WIRE_RETURN, 1, 10);
-	finish();
 	expect_rows("--since-start", "0,0,0,call,main,a.py,1,,,-1,10,11,0\n"
 				     "10,0,0,c_call,deque.append,,1,main,a.py,1,10,11,0\n"
 				     "20,0,0,c_return,deque.append,,1,main,a.py,1,10,11,0\n"
@@ -146,7 +117,6 @@ Test(csv, named_by_the_program)
 	event(WIRE_SPAN_END, 8, 4); /* again */
 	event(WIRE_RETURN, 1, 10);
 	event(WIRE_SPAN_END, 7, 10);
-	finish();
 	expect_rows("--since-start --include f --from 20", "20,8,0,span_begin,b,,-1,,,-1,10,11,0\n"
 							   "30,0,0,call,f,lib/b.py,20,,,-1,10,11,0\n"
 							   "50,8,0,span_end,b,,20,f,lib/b.py,20,10,11,0\n"
@@ -178,7 +148,6 @@ Test(csv, memory_has_address_and_size)
 	memory(WIRE_FREE, 0x10, 0, 0);
 	memory(WIRE_FREE, 0x10, 0, 0); /* not known any more */
 	memory(WIRE_FREE, 0xdef0, 0, 0);
-	finish();
 	expect_rows("--since-start", "0,43968,100,malloc,,,-1,,,-1,10,11,0\n"
 				     "1,0,0,call,main,a.py,1,,,-1,10,11,0\n"
 				     "2,43968,-100,realloc_free,main,a.py,1,,,-1,10,11,0\n"
@@ -211,7 +180,6 @@ Test(csv, all_threads_in_one_order)
 	fixture_memory(fixture, third, WIRE_FREE, WIRE_DOMAIN_RAW, 0x10, 0, 0, 10);    /* 1022: not its block */
 	fixture_memory(fixture, second, WIRE_FREE, WIRE_DOMAIN_RAW, 0x10, 0, 0, 10);   /* 1025: of another thread */
 	event(WIRE_RETURN, 1, 20);						       /* 1040 */
-	finish();
 	expect_rows("--since-start", "0,0,0,call,main,a.py,1,,,-1,10,11,0\n"
 				     "2,0,0,call,g,lib/b.py,30,,,-1,20,21,0\n"
 				     "5,0,0,call,f,lib/b.py,20,,,-1,10,12,0\n"
@@ -246,7 +214,6 @@ static void nested(void)
 Test(csv, functions_left_out)
 {
 	nested();
-	finish();
 	expect_rows("--since-start --exclude f --exclude *deque*", "0,0,0,call,main,a.py,1,,,-1,10,11,0\n"
 								   "20,0,0,call,g,lib/b.py,30,main,a.py,1,10,11,0\n"
 								   "21,48,3,malloc,g,lib/b.py,30,main,a.py,1,10,11,0\n"
@@ -264,7 +231,6 @@ Test(csv, functions_left_out)
 Test(csv, short_and_deep_calls_left_out)
 {
 	nested();
-	finish();
 	expect_rows("--since-start --min-duration 20", "0,0,0,call,main,a.py,1,,,-1,10,11,0\n"
 						       "10,0,0,call,f,lib/b.py,20,main,a.py,1,10,11,0\n"
 						       "21,48,3,malloc,f,lib/b.py,20,main,a.py,1,10,11,0\n"
@@ -287,7 +253,6 @@ Test(csv, short_and_deep_calls_left_out)
 Test(csv, stretch_of_time)
 {
 	nested();
-	finish();
 	expect_rows("--since-start --from 22 --to 66", "25,0,0,return,g,lib/b.py,30,f,lib/b.py,20,10,11,0\n"
 						       "26,32,2,malloc,f,lib/b.py,20,main,a.py,1,10,11,0\n"
 						       "50,0,0,return,f,lib/b.py,20,main,a.py,1,10,11,0\n"
@@ -313,7 +278,6 @@ Test(csv, stretch_over_chunks)
 		fixture_flush(fixture, thread);
 	}
 	event(WIRE_RETURN, 1, 10);
-	finish();
 	expect_rows("--since-start --from 75 --to 95", "80,0,0,return,f,lib/b.py,20,main,a.py,1,10,11,0\n"
 						       "90,0,0,call,f,lib/b.py,20,main,a.py,1,10,11,0\n");
 	expect_rows("--since-start --from 75", "80,0,0,return,f,lib/b.py,20,main,a.py,1,10,11,0\n"
@@ -334,7 +298,6 @@ Test(csv, stretch_after_open)
 	memory(WIRE_MALLOC, 0x10, 1, 0); /* 11 */
 	event(WIRE_RETURN, 2, 9);
 	memory(WIRE_MALLOC, 0x20, 2, 0); /* 21 */
-	finish();
 	expect_rows("--since-start --from 11", "11,16,1,malloc,f,lib/b.py,20,main,a.py,1,10,11,0\n"
 					       "20,0,0,return,f,lib/b.py,20,main,a.py,1,10,11,0\n"
 					       "21,32,2,malloc,main,a.py,1,,,-1,10,11,0\n");
@@ -354,7 +317,6 @@ Test(csv, stretch_after_a_gap)
 	memory(WIRE_MALLOC, 0x10, 1, 9); /* 21 */
 	event(WIRE_RETURN, 3, 9);
 	event(WIRE_RETURN, 2, 10); /* 40 */
-	finish();
 	expect_rows("--since-start --from 21", "21,16,1,malloc,g,lib/b.py,30,f,lib/b.py,20,10,11,0\n"
 					       "30,0,0,return,g,lib/b.py,30,f,lib/b.py,20,10,11,0\n"
 					       "40,0,0,return,f,lib/b.py,20,,,-1,10,11,0\n");
@@ -375,7 +337,6 @@ Test(csv, gaps_and_stacks)
 	event(WIRE_C_RETURN, 2, 10); /* 40: it ran when the stack was taken */
 	memory(WIRE_MALLOC, 0x20, 2, 0);
 	event(WIRE_RETURN, 1, 9); /* 50: takes f off with it */
-	finish();
 	expect_rows("--since-start", "0,0,0,call,main,a.py,1,,,-1,10,11,0\n"
 				     "11,16,1,malloc,,,-1,,,-1,10,11,0\n"
 				     "20,0,0,return,g,lib/b.py,30,,,-1,10,11,0\n"
@@ -394,7 +355,6 @@ Test(csv, names_are_quoted)
 	event(WIRE_CALL, 6, 1);
 	event(WIRE_C_CALL, 77, 1);
 	event(WIRE_CALL, 78, 1);
-	finish();
 	expect_rows("--since-start",
 		    "0,0,0,call,\"say \"\"x\"\"\",\"a,b.py\",1,,,-1,10,11,0\n"
 		    "1,0,0,call,\xef\xbf\xbdg\xef\xbf\xbd,\"new\nline.py\",2,\"say \"\"x\"\"\",\"a,b.py\",1,10,11,0\n"
@@ -408,7 +368,6 @@ Test(csv, file_names_are_cleaned)
 	fixture_code(fixture, process, 4, "/usr/lib/python3.11/json/__init__.py", 9, "/usr/lib");
 	event(WIRE_CALL, 4, 0);
 	event(WIRE_CALL, 2, 1);
-	finish();
 	expect_rows("--since-start --clean-file-name /usr/",
 		    "0,0,0,call,/usr/lib,lib/python3.11/json/__init__.py,9,,,-1,10,11,0\n"
 		    "1,0,0,call,f,lib/b.py,20,/usr/lib,lib/python3.11/json/__init__.py,9,10,11,0\n");
@@ -428,7 +387,6 @@ Test(csv, times_since_1970)
 
 	fixture_chunk(fixture, chunk, &clock, sizeof(clock));
 	event(WIRE_CALL, 1, 5);
-	finish();
 	expect_rows("", "1700000000000001005,0,0,call,main,a.py,1,,,-1,10,11,0\n");
 }
 
@@ -443,7 +401,6 @@ Test(csv, incomplete_traces_end_with_1)
 
 Test(csv, mistakes_end_with_2)
 {
-	finish();
 	cr_expect(export("--clean-file-name re:(") == 2 && !*ran.out);
 	cr_expect(export("--clean-file-name") == 2 && !*ran.out);
 	cr_expect(export("--since-start -fchrome") == 2 && !*ran.out, "an option of another format");

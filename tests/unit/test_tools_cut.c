@@ -13,8 +13,7 @@
 
 #include "tools/cmd/verbs.h"
 #include "tools/replay/replay.h"
-#include "tools_verb.h"
-#include "trace_fixture.h"
+#include "one_trace.h"
 
 enum { A = 1, B = 2, C = 3, X = 1, ERROR = 1, FAR = 1500000 };
 enum { MARK_ONE = 1, MARK_TWO = 2, SPAN = 3, COUNTER = 4, KEY = 5, TASK_NAME = 6, RARE = 300000 };
@@ -22,10 +21,7 @@ enum { MARK_ONE = 1, MARK_TWO = 2, SPAN = 3, COUNTER = 4, KEY = 5, TASK_NAME = 6
 #define START UINT64_C(1000)
 #define THREADS 4
 
-static struct fixture *fixture;
-static uint32_t process, thread;
-static char *path, *piece;
-static struct tools_verb ran;
+static char *piece;
 
 static void set_up(void)
 {
@@ -44,29 +40,18 @@ static void set_up(void)
 	fixture_define(fixture, process, WIRE_DEFINE_MARK, TASK_NAME, 0, "", "job", "", "");
 	fixture_define(fixture, process, WIRE_DEFINE_MARK, RARE, 0, "", "rare", "", "");
 	thread = fixture_thread(fixture, process, 11, START);
-	path = NULL;
-	ran = (struct tools_verb){0};
 	if (asprintf(&piece, "/tmp/evprof-cut-%d.evp", (int)getpid()) < 0)
 		abort();
 }
 
 static void tear_down(void)
 {
-	if (path)
-		unlink(path);
 	unlink(piece);
-	free(path);
 	free(piece);
-	tools_verb_done(&ran);
-	fixture_free(fixture);
+	end_trace();
 }
 
 TestSuite(cut, .init = set_up, .fini = tear_down, .timeout = 120);
-
-static void event(unsigned kind, uint32_t argument, uint32_t ticks)
-{
-	fixture_event(fixture, thread, kind, argument, ticks);
-}
 
 static void extended(unsigned kind, uint32_t value, uint64_t first, uint64_t second, uint32_t ticks)
 {
@@ -75,21 +60,13 @@ static void extended(unsigned kind, uint32_t value, uint64_t first, uint64_t sec
 	fixture_extended(fixture, thread, kind, value, words, 2, ticks);
 }
 
-static void save(void)
-{
-	fixture_end(fixture);
-	path = fixture_save(fixture);
-}
-
 /* words: of evprof cut, without the trace and the output. */
 static int cut(const char *words)
 {
 	char line[256];
 
 	snprintf(line, sizeof(line), "%s -o OTHER TRACE", words);
-	tools_verb_done(&ran);
-	ran = tools_verb_run(cmd_cut, line, path, piece);
-	return ran.status;
+	return run_on(cmd_cut, line, path, piece);
 }
 
 /* --- the list of a trace --- */
@@ -510,11 +487,9 @@ Test(cut, what_runs_is_a_recorded_stack)
 	/* Two frames, a at its line; b gets a new id where it first comes; the time ends it. */
 	cr_expect_str_eq(kinds, "17:2 18:1 22:7 18:2 1:3 4:3 4:2 8:1 15:0 ");
 	free(kinds);
-	tools_verb_done(&ran);
-	ran = tools_verb_run(cmd_info, "--json TRACE", piece, NULL);
+	run_on(cmd_info, "--json TRACE", piece, NULL);
 	cr_expect(ran.status == 0 && strstr(ran.out, "\"rejoin\"") && strstr(ran.out, "\"detached\""), "%s", ran.out);
-	tools_verb_done(&ran);
-	ran = tools_verb_run(cmd_report, "--json TRACE", piece, NULL);
+	run_on(cmd_report, "--json TRACE", piece, NULL);
 	cr_expect(ran.status == 0 && strstr(ran.out, "\"calls\": 1") && !strstr(ran.out, "\"calls\": 2"), "%s",
 		  ran.out);
 }
@@ -528,8 +503,7 @@ static void allocate(uint32_t bytes)
 static void expect_bytes(const char *words, const char *folded)
 {
 	cr_assert_eq(cut(words), 0, "%s: %s", words, ran.err);
-	tools_verb_done(&ran);
-	ran = tools_verb_run(cmd_export, "-f folded TRACE -o - --weight bytes", piece, NULL);
+	run_on(cmd_export, "-f folded TRACE -o - --weight bytes", piece, NULL);
 	cr_expect_str_eq(ran.out, folded, "%s: %s", words, ran.out);
 }
 
@@ -566,8 +540,7 @@ Test(cut, lines_with_calls)
 	allocate(4);
 	save();
 	cr_assert_eq(cut("--from 15"), 0, "%s", ran.err);
-	tools_verb_done(&ran);
-	ran = tools_verb_run(cmd_export, "-f folded TRACE -o - --weight live", piece, NULL);
+	run_on(cmd_export, "-f folded TRACE -o - --weight live", piece, NULL);
 	cr_expect_str_eq(ran.out, THREAD_11 "a (a.py:2) 6\n", "%s", ran.out);
 }
 
@@ -609,8 +582,7 @@ Test(cut, ids_are_counted_anew)
 	kinds = kinds_of_piece();
 	cr_expect(strncmp(kinds, "17:1 18:1 1:2 4:2 ", 18) == 0, "%s", kinds);
 	free(kinds);
-	tools_verb_done(&ran);
-	ran = tools_verb_run(cmd_dump, "TRACE", piece, NULL);
+	run_on(cmd_dump, "TRACE", piece, NULL);
 	cr_expect(ran.status == 0 && strstr(ran.out, "last") && strstr(ran.out, "rare"), "%s", ran.out);
 }
 
@@ -638,13 +610,11 @@ Test(cut, cpu_times_are_split)
 
 		snprintf(words, sizeof(words), "--from %d --to %d", from, from + 450);
 		cr_assert(cut(words) == 0, "%s", ran.err);
-		tools_verb_done(&ran);
-		ran = tools_verb_run(cmd_export, "-f folded --clock cpu -o - TRACE", piece, NULL);
+		run_on(cmd_export, "-f folded --clock cpu -o - TRACE", piece, NULL);
 		own = strrchr(ran.out, ' ');
 		ran_ns += own ? strtoull(own + 1, NULL, 10) : 0;
 	}
-	tools_verb_done(&ran);
-	ran = tools_verb_run(cmd_export, "-f folded --clock cpu -o - TRACE", path, NULL);
+	run(cmd_export, "-f folded --clock cpu -o - TRACE");
 	cr_expect(ran_ns == strtoull(strrchr(ran.out, ' ') + 1, NULL, 10), "%llu in pieces, %s",
 		  (unsigned long long)ran_ns, ran.out);
 }
@@ -730,7 +700,6 @@ Test(cut, refuses)
 		cr_expect(cut(wrong[i][0]) == 2 && strstr(ran.err, wrong[i][1]), "%s: %s", wrong[i][0], ran.err);
 		cr_expect(access(piece, F_OK) < 0, "no file");
 	}
-	tools_verb_done(&ran);
-	ran = tools_verb_run(cmd_cut, "-o TRACE TRACE", path, NULL);
+	run(cmd_cut, "-o TRACE TRACE");
 	cr_expect(ran.status == 2 && strstr(ran.err, "is the trace itself"));
 }

@@ -10,15 +10,9 @@
 
 #include "tools/analysis/stacks.h"
 #include "tools/cmd/verbs.h"
-#include "tools_verb.h"
-#include "trace_fixture.h"
+#include "one_trace.h"
 
 enum { MAIN = 1, F = 2, G = 3, ODD = 4, LEN = 1 };
-
-static struct fixture *fixture;
-static uint32_t process, thread;
-static char *path;
-static struct tools_verb ran;
 
 static void set_up(void)
 {
@@ -34,22 +28,7 @@ static void set_up(void)
 	fixture_define(fixture, process, WIRE_DEFINE_THREAD_NAME, 10, 0, "", "Main;Thread", "", "");
 }
 
-static void tear_down(void)
-{
-	if (path)
-		unlink(path);
-	free(path);
-	path = NULL;
-	tools_verb_done(&ran);
-	fixture_free(fixture);
-}
-
-TestSuite(flame, .init = set_up, .fini = tear_down);
-
-static void event(unsigned kind, uint32_t argument, uint32_t ticks)
-{
-	fixture_event(fixture, thread, kind, argument, ticks);
-}
+TestSuite(flame, .init = set_up, .fini = end_trace);
 
 /* main(f(g) g f(g len)): own times main 10 + 2 + 3 + 5, f 2 + 4 + 1 + 1 + 1, g 3 + 6 + 7, len 8. */
 static void calls(void)
@@ -73,20 +52,14 @@ static void calls(void)
 
 static void export(const char *words)
 {
-	if (!path) {
-		fixture_end(fixture);
-		path = fixture_save(fixture);
-	}
-	tools_verb_done(&ran);
-	ran = tools_verb_run(cmd_export, words, path, NULL);
+	run(cmd_export, words);
 	cr_assert(ran.status == 0, "%s: %s", words, ran.err);
 }
 
 /* Another verb's output of the same trace has that text. */
 static void show(int (*verb)(int argc, char **argv), const char *words, const char *wanted)
 {
-	tools_verb_done(&ran);
-	ran = tools_verb_run(verb, words, path, NULL);
+	run(verb, words);
 	cr_expect(strstr(ran.out, wanted), "%s: %s", words, ran.out);
 }
 
@@ -208,9 +181,7 @@ static void expect_dump(const char *lines)
 {
 	const char *found;
 
-	fixture_end(fixture);
-	path = fixture_save(fixture);
-	ran = tools_verb_run(cmd_dump, "TRACE", path, NULL);
+	run(cmd_dump, "TRACE");
 	found = strstr(ran.out, "\tmalloc\t");
 	cr_assert(ran.status == 0 && found, "%s", ran.err);
 	cr_expect_str_eq(found, lines);

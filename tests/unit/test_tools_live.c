@@ -9,15 +9,9 @@
 #include <unistd.h>
 
 #include "tools/cmd/verbs.h"
-#include "tools_verb.h"
-#include "trace_fixture.h"
+#include "one_trace.h"
 
 enum { MAIN = 1, F = 2, G = 3, MODULE = 4, SHUTDOWN = 5, GETPATH = 6, LEN = 1 };
-
-static struct fixture *fixture;
-static uint32_t process, thread;
-static char *path;
-static struct tools_verb ran;
 
 static uint32_t add_process(int pid)
 {
@@ -39,17 +33,7 @@ static void set_up(void)
 	thread = fixture_thread(fixture, process, 10, 1000);
 }
 
-static void tear_down(void)
-{
-	if (path)
-		unlink(path);
-	free(path);
-	path = NULL;
-	tools_verb_done(&ran);
-	fixture_free(fixture);
-}
-
-TestSuite(live, .init = set_up, .fini = tear_down);
+TestSuite(live, .init = set_up, .fini = end_trace);
 
 static void on(uint32_t number, unsigned kind, uint32_t argument, uint32_t ticks)
 {
@@ -71,21 +55,12 @@ static void freed(uint32_t number, uint64_t address)
 	fixture_memory(fixture, number, WIRE_FREE, WIRE_DOMAIN_OBJ, address, 0, 0, 1);
 }
 
-static void save(void)
-{
-	fixture_end(fixture);
-	path = fixture_save(fixture);
-}
-
 static void expect_folded(const char *words, const char *lines)
 {
 	char line[256];
 
-	if (!path)
-		save();
-	tools_verb_done(&ran);
 	snprintf(line, sizeof(line), "-f folded TRACE -o - --weight %s", words);
-	ran = tools_verb_run(cmd_export, line, path, NULL);
+	run(cmd_export, line);
 	cr_expect(ran.status == 0, "%s: %s", words, ran.err);
 	cr_expect_str_eq(ran.out, lines, "%s: %s", words, ran.out);
 }
@@ -194,11 +169,9 @@ Test(live, other_readers_follow_moves)
 	fixture_memory(fixture, other, WIRE_MALLOC, WIRE_DOMAIN_RAW, 0x100, 500, 0, 10);
 	fixture_memory(fixture, thread, WIRE_REALLOC, WIRE_DOMAIN_RAW, 0x200, 20, 0x100, 20);
 	fixture_memory(fixture, other, WIRE_FREE, WIRE_DOMAIN_RAW, 0x100, 0, 0, 20);
-	save();
-	ran = tools_verb_run(cmd_export, "-f csv TRACE -o - --since-start", path, NULL);
+	run(cmd_export, "-f csv TRACE -o - --since-start");
 	cr_expect(strstr(ran.out, ",256,-10,realloc_free,") && strstr(ran.out, ",256,-500,free,"), "%s", ran.out);
-	tools_verb_done(&ran);
-	ran = tools_verb_run(cmd_export, "-f chrome TRACE -o -", path, NULL);
+	run(cmd_export, "-f chrome TRACE -o -");
 	cr_expect(strstr(ran.out, ":10}") && strstr(ran.out, ":520}") && strstr(ran.out, ":20}"), "%s", ran.out);
 }
 
@@ -545,8 +518,7 @@ Test(live, after_a_gap)
 
 Test(live, unknown_weights_name_the_known_ones)
 {
-	save();
-	ran = tools_verb_run(cmd_export, "-f folded --weight dead TRACE -o -", path, NULL);
+	run(cmd_export, "-f folded --weight dead TRACE -o -");
 	cr_expect_eq(ran.status, 2);
 	cr_expect_str_eq(ran.err,
 			 "evprof export: --weight wants time, bytes, allocations, live, peak or temporary, not "
@@ -555,8 +527,7 @@ Test(live, unknown_weights_name_the_known_ones)
 
 Test(live, needs_the_wall_s_clock)
 {
-	save();
-	ran = tools_verb_run(cmd_export, "-f folded --clock cpu --weight peak TRACE -o -", path, NULL);
+	run(cmd_export, "-f folded --clock cpu --weight peak TRACE -o -");
 	cr_expect(ran.status == 2 && strstr(ran.err, "wall clock"), "%d %s", ran.status, ran.err);
 }
 

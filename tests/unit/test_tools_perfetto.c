@@ -12,7 +12,7 @@
 
 #include "tools/export/export.h"
 #include "tools/export/protobuf.h"
-#include "trace_fixture.h"
+#include "one_trace.h"
 
 #define IIDS 64
 #define SEQUENCES 16
@@ -300,9 +300,7 @@ static void read_packet(const struct field *packet)
 
 /* --- traces --- */
 
-static struct fixture *fixture;
-static uint32_t process, thread;
-static char *path, *exported;
+static char *exported;
 static struct filter filter;
 
 static void set_up(void)
@@ -332,19 +330,11 @@ static void tear_down(void)
 	free(saw);
 	unlink(exported);
 	free(exported);
-	if (path)
-		unlink(path);
-	free(path);
 	filter_done(&filter);
-	fixture_free(fixture);
+	end_trace();
 }
 
 TestSuite(perfetto, .init = set_up, .fini = tear_down);
-
-static void event(unsigned kind, uint32_t argument, uint32_t ticks)
-{
-	fixture_event(fixture, thread, kind, argument, ticks);
-}
 
 /* Exports the fixture and reads the file. */
 static void export_and_read(void)

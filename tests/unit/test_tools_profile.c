@@ -6,12 +6,10 @@
 
 #include "tools/util/u64_map.h"
 #include "tools/analysis/profile.h"
-#include "trace_fixture.h"
+#include "one_trace.h"
 
 enum { F = 1, G = 2, H = 3, LEN = 1 };
 
-static struct fixture *fixture;
-static uint32_t process, thread;
 static struct profile profile;
 static struct profile_options options;
 static struct filter filter;
@@ -36,15 +34,10 @@ static void set_up(void)
 static void tear_down(void)
 {
 	profile_done(&profile);
-	fixture_free(fixture);
+	end_trace();
 }
 
 TestSuite(profile, .init = set_up, .fini = tear_down);
-
-static void event(unsigned kind, uint32_t argument, uint32_t ticks)
-{
-	fixture_event(fixture, thread, kind, argument, ticks);
-}
 
 static void count(void)
 {
@@ -369,7 +362,7 @@ Test(profile, processes_are_added_up)
 	expect("<unknown function>", 1, 1, 1, 1);
 	profile_done(&profile);
 	filter.pid = 20;
-	fixture_free(fixture);
+	end_trace();
 	set_up();
 	filter.pid = 11;
 	event(WIRE_CALL, F, 1);

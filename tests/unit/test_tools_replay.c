@@ -2,16 +2,13 @@
  * test_tools_replay.c - the stacks of greenlets, which take turns in one thread, and threads that begin in the middle.
  */
 #include <criterion/criterion.h>
-#include <stdlib.h>
 
 #include "tools/analysis/profile.h"
 #include "tools/replay/call_walk.h"
-#include "trace_fixture.h"
+#include "one_trace.h"
 
 enum { MAIN = 1, A = 2, B = 3, LEAF = 4, HUB = 0x1000, ONE = 0x2000, TWO = 0x3000 };
 
-static struct fixture *fixture;
-static uint32_t process, thread;
 static struct profile profile;
 
 static void set_up(void)
@@ -28,15 +25,10 @@ static void set_up(void)
 static void tear_down(void)
 {
 	profile_done(&profile);
-	fixture_free(fixture);
+	end_trace();
 }
 
 TestSuite(replay, .init = set_up, .fini = tear_down);
-
-static void event(unsigned kind, uint32_t argument, uint32_t ticks)
-{
-	fixture_event(fixture, thread, kind, argument, ticks);
-}
 
 static void switch_to(uint64_t target, uint64_t origin, uint32_t ticks)
 {

@@ -4,21 +4,14 @@
  */
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "tools/cmd/verbs.h"
-#include "trace_fixture.h"
+#include "one_trace.h"
 
 enum { MAIN = 1, WORK = 2, OTHER = 3, SPIN = 4, JOIN = 1, LEN = 2 };
-
-static struct fixture *fixture;
-static uint32_t process, thread;
-static char *path, *out, *err;
-static size_t out_bytes;
 
 /* The fixture's ticks are ns. */
 #define TICKS(Milliseconds) ((Milliseconds)*1000000)
@@ -39,21 +32,11 @@ static void set_up(void)
 	fixture_define(fixture, process, WIRE_DEFINE_THREAD_NAME, 10, 0, "", "Main \"Thread\"", "", "");
 }
 
-static void tear_down(void)
-{
-	if (path)
-		unlink(path);
-	free(path);
-	free(out);
-	free(err);
-	fixture_free(fixture);
-}
+TestSuite(report, .init = set_up, .fini = end_trace);
 
-TestSuite(report, .init = set_up, .fini = tear_down);
-
-static void event(unsigned kind, uint32_t argument, uint32_t milliseconds)
+static void event_ms(unsigned kind, uint32_t argument, uint32_t milliseconds)
 {
-	fixture_event(fixture, thread, kind, argument, TICKS(milliseconds));
+	event(kind, argument, TICKS(milliseconds));
 }
 
 /*
@@ -63,81 +46,31 @@ static void event(unsigned kind, uint32_t argument, uint32_t milliseconds)
  */
 static void calls(void)
 {
-	event(WIRE_CALL, MAIN, 1);
+	event_ms(WIRE_CALL, MAIN, 1);
 	for (int i = 0; i < 2; i++) {
-		event(WIRE_CALL, WORK, 1);
-		event(WIRE_C_CALL, LEN, 3);
-		event(WIRE_C_RETURN, LEN, 2);
-		event(WIRE_RETURN, WORK, 3);
+		event_ms(WIRE_CALL, WORK, 1);
+		event_ms(WIRE_C_CALL, LEN, 3);
+		event_ms(WIRE_C_RETURN, LEN, 2);
+		event_ms(WIRE_RETURN, WORK, 3);
 	}
-	event(WIRE_CALL, OTHER, 1);
-	event(WIRE_C_CALL, LEN, 1);
-	event(WIRE_C_RETURN, LEN, 1);
-	event(WIRE_C_CALL, JOIN, 1);
-	event(WIRE_C_RETURN, JOIN, 5);
-	event(WIRE_RETURN, OTHER, 1);
-	event(WIRE_RETURN, MAIN, 2);
-}
-
-static char *all_of(FILE *file, size_t *bytes)
-{
-	long size = lseek(fileno(file), 0, SEEK_END);
-	char *text = calloc(1, (size_t)size + 1);
-
-	cr_assert(pread(fileno(file), text, (size_t)size, 0) == size);
-	fclose(file);
-	if (bytes)
-		*bytes = (size_t)size;
-	return text;
-}
-
-/* Runs a verb with the words of arguments, TRACE being the path of the trace. Returns its status. */
-static int verb(int (*run)(int argc, char **argv), const char *arguments)
-{
-	char *words[32] = {(char *)"verb"}, *copy = strdup(arguments), *state = NULL;
-	int before[2] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)}, count = 1, status;
-	FILE *files[2] = {tmpfile(), tmpfile()};
-
-	for (char *word = strtok_r(copy, " ", &state); word; word = strtok_r(NULL, " ", &state))
-		words[count++] = strcmp(word, "TRACE") == 0 ? path : word;
-	fflush(NULL);
-	for (int i = 0; i < 2; i++)
-		dup2(fileno(files[i]), STDOUT_FILENO + i);
-	optind = 0;
-	status = run(count, words);
-	fflush(NULL);
-	for (int i = 0; i < 2; i++) {
-		dup2(before[i], STDOUT_FILENO + i);
-		close(before[i]);
-	}
-	free(out);
-	free(err);
-	out = all_of(files[0], &out_bytes);
-	err = all_of(files[1], NULL);
-	free(copy);
-	return status;
-}
-
-static void save(void)
-{
-	if (path)
-		unlink(path);
-	free(path);
-	fixture_end(fixture);
-	path = fixture_save(fixture);
+	event_ms(WIRE_CALL, OTHER, 1);
+	event_ms(WIRE_C_CALL, LEN, 1);
+	event_ms(WIRE_C_RETURN, LEN, 1);
+	event_ms(WIRE_C_CALL, JOIN, 1);
+	event_ms(WIRE_C_RETURN, JOIN, 5);
+	event_ms(WIRE_RETURN, OTHER, 1);
+	event_ms(WIRE_RETURN, MAIN, 2);
 }
 
 static int report(const char *arguments)
 {
-	if (!path)
-		save();
-	return verb(cmd_report, arguments);
+	return run(cmd_report, arguments);
 }
 
 static void expect_table(const char *arguments, const char *expected)
 {
-	cr_expect(report(arguments) == 0, "report %s: %s", arguments, err);
-	cr_expect_str_eq(out, expected, "report %s printed\n%s", arguments, out);
+	cr_expect(report(arguments) == 0, "report %s: %s", arguments, ran.err);
+	cr_expect_str_eq(ran.out, expected, "report %s printed\n%s", arguments, ran.out);
 }
 
 #define TITLE "   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n"
@@ -202,8 +135,8 @@ Test(report, by_module)
 							 "        3    0.005    0.002    0.005    0.002 {builtins}\n"
 							 "        1    0.005    0.005    0.005    0.005 {str}\n\n");
 	cr_expect(report("--by module --json --callers --restrict str TRACE") == 0);
-	cr_expect(strstr(out, "\"modules\": [\n  {\"module\": \"str\", \"ncalls\": 1, "));
-	cr_expect(strstr(out, "\"callers\": [\n      {\"module\": \"/lib/work.py\", \"ncalls\": 1, "));
+	cr_expect(strstr(ran.out, "\"modules\": [\n  {\"module\": \"str\", \"ncalls\": 1, "));
+	cr_expect(strstr(ran.out, "\"callers\": [\n      {\"module\": \"/lib/work.py\", \"ncalls\": 1, "));
 }
 
 Test(report, by_thread_and_process)
@@ -213,8 +146,8 @@ Test(report, by_thread_and_process)
 	json_t *root, *tables;
 
 	fixture_code(fixture, second, 1, "/app/main.py", 10, "main");
-	event(WIRE_CALL, MAIN, 1);
-	event(WIRE_RETURN, MAIN, 1);
+	event_ms(WIRE_CALL, MAIN, 1);
+	event_ms(WIRE_RETURN, MAIN, 1);
 	fixture_event(fixture, other, WIRE_CALL, MAIN, 1);
 	fixture_event(fixture, other, WIRE_RETURN, MAIN, TICKS(2));
 	fixture_event(fixture, its, WIRE_CALL, 1, 1);
@@ -224,14 +157,16 @@ Test(report, by_thread_and_process)
 	"         1 function calls in " Time " seconds\n\n   Ordered by: internal time\n\n" TITLE "        1    " Time \
 	"    " Time "    " Time "    " Time " /app/main.py:10(main)\n\n"
 	cr_expect(report("--by thread TRACE") == 0);
-	cr_expect(strstr(out, "thread 10 \"Main \"Thread\"\" of process 10: "));
-	cr_expect(strstr(out, ONE("0.001")) && strstr(out, ONE("0.002")) && strstr(out, ONE("0.004")), "%s", out);
+	cr_expect(strstr(ran.out, "thread 10 \"Main \"Thread\"\" of process 10: "));
+	cr_expect(strstr(ran.out, ONE("0.001")) && strstr(ran.out, ONE("0.002")) && strstr(ran.out, ONE("0.004")), "%s",
+		  ran.out);
 	cr_expect(report("--by process TRACE") == 0);
-	cr_expect(strncmp(out, "process 10: ", 12) == 0 && strstr(out, "         2 function calls in 0.003 seconds"));
-	cr_expect(strstr(out, "process 20: ") && strstr(out, ONE("0.004")));
-	cr_expect(report("--by process TRACE TRACE") == 0 && strstr(out, path), "several traces are distinguished");
+	cr_expect(strncmp(ran.out, "process 10: ", 12) == 0 &&
+		  strstr(ran.out, "         2 function calls in 0.003 seconds"));
+	cr_expect(strstr(ran.out, "process 20: ") && strstr(ran.out, ONE("0.004")));
+	cr_expect(report("--by process TRACE TRACE") == 0 && strstr(ran.out, path), "several traces are distinguished");
 	cr_expect(report("--by thread --format json TRACE") == 0);
-	root = json_loads(out, JSON_REJECT_DUPLICATES, NULL);
+	root = json_loads(ran.out, JSON_REJECT_DUPLICATES, NULL);
 	tables = json_object_get(root, "threads");
 	cr_assert(json_array_size(tables) == 3);
 	cr_expect(json_integer_value(json_object_get(json_array_get(tables, 1), "tid")) == 11);
@@ -243,24 +178,24 @@ Test(report, by_thread_and_process)
 
 Test(report, marks_by_thread)
 {
-	event(WIRE_CALL, MAIN, 1);
-	event(WIRE_MARK, 1, 1);
-	event(WIRE_CALL, WORK, 1);
-	event(WIRE_RETURN, WORK, 1);
-	event(WIRE_MARK, 2, 1);
-	event(WIRE_RETURN, MAIN, 1);
+	event_ms(WIRE_CALL, MAIN, 1);
+	event_ms(WIRE_MARK, 1, 1);
+	event_ms(WIRE_CALL, WORK, 1);
+	event_ms(WIRE_RETURN, WORK, 1);
+	event_ms(WIRE_MARK, 2, 1);
+	event_ms(WIRE_RETURN, MAIN, 1);
 	cr_expect(report("--by thread --between begin,end TRACE") == 0);
-	cr_expect(strstr(out, "work.py") && !strstr(out, "main.py"));
-	cr_expect(report("--by thread --json --between nonsense,end TRACE") == 2 && !*out);
-	cr_expect(strstr(err, "no mark \"nonsense\" was set"), "%s", err);
+	cr_expect(strstr(ran.out, "work.py") && !strstr(ran.out, "main.py"));
+	cr_expect(report("--by thread --json --between nonsense,end TRACE") == 2 && !*ran.out);
+	cr_expect(strstr(ran.err, "no mark \"nonsense\" was set"), "%s", ran.err);
 }
 
 Test(report, csv)
 {
-	event(WIRE_CALL, SPIN, 1);
-	event(WIRE_C_CALL, JOIN, 1);
-	event(WIRE_C_RETURN, JOIN, 1);
-	event(WIRE_RETURN, SPIN, 1);
+	event_ms(WIRE_CALL, SPIN, 1);
+	event_ms(WIRE_C_CALL, JOIN, 1);
+	event_ms(WIRE_C_RETURN, JOIN, 1);
+	event_ms(WIRE_RETURN, SPIN, 1);
 	expect_table("--format csv --sort stdname TRACE",
 		     "file,line,function,ncalls,primitive_calls,tottime,cumtime\n"
 		     "\"/app/\"\"q\"\",\\n.py\",7,\"sp\\\\in\",1,1,0.002000000,0.003000000\n"
@@ -271,8 +206,8 @@ Test(report, csv)
 	    "\"~\",0,\"<method 'join' of 'str' objects>\",\"/app/\"\"q\"\",\\n.py\",7,\"sp\\\\in\",1,1,"
 	    "0.001000000,0.001000000\n");
 	cr_expect(report("--format csv --callees --by thread TRACE") == 0);
-	cr_expect(strncmp(out, "trace,pid,tid,thread,file,line,function,callee_file,", 52) == 0);
-	cr_expect(strstr(out, ",10,10,\"Main \"\"Thread\"\"\",\"/app/"));
+	cr_expect(strncmp(ran.out, "trace,pid,tid,thread,file,line,function,callee_file,", 52) == 0);
+	cr_expect(strstr(ran.out, ",10,10,\"Main \"\"Thread\"\"\",\"/app/"));
 }
 
 Test(report, json_callers)
@@ -281,7 +216,7 @@ Test(report, json_callers)
 
 	calls();
 	cr_expect(report("--format json --callers --callees --restrict len TRACE") == 0);
-	root = json_loads(out, JSON_REJECT_DUPLICATES, NULL);
+	root = json_loads(ran.out, JSON_REJECT_DUPLICATES, NULL);
 	row = json_array_get(json_object_get(root, "functions"), 0);
 	callers = json_object_get(row, "callers");
 	cr_assert(json_array_size(callers) == 2 && json_array_size(json_object_get(row, "callees")) == 0);
@@ -316,9 +251,9 @@ Test(report, mistakes_are_named)
 		char arguments[128];
 
 		snprintf(arguments, sizeof(arguments), "%s TRACE", wrong[i][0]);
-		cr_expect(report(arguments) == 2 && !*out, "report %s", arguments);
-		cr_expect(strstr(err, wrong[i][1]) && strchr(err, '\n') == err + strlen(err) - 1, "report %s: %s",
-			  arguments, err);
+		cr_expect(report(arguments) == 2 && !*ran.out, "report %s", arguments);
+		cr_expect(strstr(ran.err, wrong[i][1]) && strchr(ran.err, '\n') == ran.err + strlen(ran.err) - 1,
+			  "report %s: %s", arguments, ran.err);
 	}
 }
 
@@ -342,18 +277,18 @@ static void allocations(void)
 	fixture_function(fixture, number, LEN, "", "len", "builtins");
 	thread = fixture_thread(fixture, number, 30, 1000);
 	allocate(WIRE_MALLOC, 0x10, 33, 0); /* outside of any function */
-	event(WIRE_CALL, MAIN, 1);
+	event_ms(WIRE_CALL, MAIN, 1);
 	allocate(WIRE_MALLOC, 0x1000, 10, 0);
-	event(WIRE_C_CALL, LEN, 1);
+	event_ms(WIRE_C_CALL, LEN, 1);
 	allocate(WIRE_CALLOC, 0x2000, 100, 0);
-	event(WIRE_C_RETURN, LEN, 1);
+	event_ms(WIRE_C_RETURN, LEN, 1);
 	allocate(WIRE_REALLOC, 0x3000, 5000, 0x1000);
 	allocate(WIRE_FREE, 0x3000, 0, 0);
 	allocate(WIRE_MALLOC, 0, 9999, 0); /* failed */
-	event(WIRE_CALL, WORK, 1);
+	event_ms(WIRE_CALL, WORK, 1);
 	allocate(WIRE_MALLOC, 0x4000, 700, 0);
-	event(WIRE_RETURN, WORK, 1);
-	event(WIRE_RETURN, MAIN, 1);
+	event_ms(WIRE_RETURN, WORK, 1);
+	event_ms(WIRE_RETURN, MAIN, 1);
 }
 
 Test(report, by_bytes)
@@ -372,8 +307,8 @@ Test(report, by_bytes)
 		     "file,line,function,ncalls,primitive_calls,tottime,cumtime,allocations,allocated_bytes\n"
 		     "\"~\",0,\"<built-in method builtins.len>\",1,1,0.001000000,0.001000000,1,100\n");
 	cr_expect(report("--json --sort bytes --restrict main TRACE") == 0);
-	cr_expect(strstr(out, ", \"allocations\": 2, \"allocated_bytes\": 5010}"), "%s", out);
-	cr_expect(report("--json TRACE") == 0 && !strstr(out, "allocat"), "machine formats are as without the key");
+	cr_expect(strstr(ran.out, ", \"allocations\": 2, \"allocated_bytes\": 5010}"), "%s", ran.out);
+	cr_expect(report("--json TRACE") == 0 && !strstr(ran.out, "allocat"), "machine formats are as without the key");
 	cr_expect(report("--csv --sort bytes TRACE") == 2);
 }
 
@@ -382,27 +317,27 @@ Test(report, bytes_of_hidden_functions)
 {
 	allocations();
 	cr_expect(report("--format csv --sort bytes --exclude work --exclude *len TRACE") == 0);
-	cr_expect(strstr(out, "\"main\",1,1,0.005000000,0.005000000,4,5810\n"), "%s", out);
+	cr_expect(strstr(ran.out, "\"main\",1,1,0.005000000,0.005000000,4,5810\n"), "%s", ran.out);
 	cr_expect(report("--format csv --sort bytes --max-depth 1 TRACE") == 0);
-	cr_expect(strstr(out, ",4,5810\n"), "%s", out);
+	cr_expect(strstr(ran.out, ",4,5810\n"), "%s", ran.out);
 	cr_expect(report("--format csv --sort bytes --by module TRACE") == 0);
-	cr_expect(strstr(out, "\"/app/work.py\",1,1,0.001000000,0.001000000,1,700\n"), "%s", out);
+	cr_expect(strstr(ran.out, "\"/app/work.py\",1,1,0.001000000,0.001000000,1,700\n"), "%s", ran.out);
 }
 
 /* Where the times cannot be those of a program without hooks, none are printed. */
 Test(report, calibrates_with_what_can_be_relied_on)
 {
 	calls();
-	cr_expect(report("--calibrate TRACE") == 2 && !*out && strstr(err, "record with EVPROF_CALIBRATE=1"), "%s",
-		  err);
+	cr_expect(report("--calibrate TRACE") == 2 && !*ran.out && strstr(ran.err, "record with EVPROF_CALIBRATE=1"),
+		  "%s", ran.err);
 	fixture_define(fixture, process, WIRE_DEFINE_CALIBRATION, 1, 0, "", "spread 0.9 call 2 1 0 c_call 2 1 0", "",
 		       "");
 	save();
-	cr_expect(report("--calibrate TRACE") == 2 && !*out && strstr(err, "too busy"), "%s", err);
+	cr_expect(report("--calibrate TRACE") == 2 && !*ran.out && strstr(ran.err, "too busy"), "%s", ran.err);
 	fixture_define(fixture, process, WIRE_DEFINE_CALIBRATION, 1, 0, "", "spread 0.1 call 2 1 0 c_call 2 1 0", "",
 		       "");
 	save();
-	cr_expect(report("--calibrate TRACE") == 0 && *out && !*err, "%s", err);
+	cr_expect(report("--calibrate TRACE") == 0 && *ran.out && !*ran.err, "%s", ran.err);
 }
 
 /* Texts that are none, numbers beyond 31 bits, no callers: byte for byte. Read by pstats in the end-to-end tests. */
@@ -418,27 +353,24 @@ Test(report, pstats_file)
 				       "0";
 
 	fixture_code(fixture, process, 9, "b\xffy", 4000000000u, "\xed\xa0\x80g");
-	event(WIRE_CALL, 9, 1);
-	event(WIRE_RETURN, 9, 2000);
-	fixture_end(fixture);
-	path = fixture_save(fixture);
-	cr_assert(verb(cmd_export, "--format pstats TRACE -o -") == 0);
-	cr_expect(out_bytes == sizeof(expected) - 1 && memcmp(out, expected, out_bytes) == 0);
+	event_ms(WIRE_CALL, 9, 1);
+	event_ms(WIRE_RETURN, 9, 2000);
+	cr_assert(run(cmd_export, "--format pstats TRACE -o -") == 0);
+	cr_expect(ran.out_bytes == sizeof(expected) - 1 && memcmp(ran.out, expected, ran.out_bytes) == 0);
 }
 
 Test(report, pstats_callers)
 {
 	static const char callers[] = "(\4\0\0\0i\2\0\0\0i\1\0\0\0g";
 
-	event(WIRE_CALL, WORK, 1);
-	event(WIRE_CALL, WORK, 1);
-	event(WIRE_CALL, WORK, 1);
-	event(WIRE_RETURN, WORK, 1);
-	event(WIRE_RETURN, WORK, 1);
-	event(WIRE_RETURN, WORK, 1);
-	fixture_end(fixture);
-	path = fixture_save(fixture);
-	cr_assert(verb(cmd_export, "--format pstats TRACE -o -") == 0);
-	cr_expect(memmem(out, out_bytes, "(\5\0\0\0i\1\0\0\0i\3\0\0\0g", 16), "of the function: primitive, all");
-	cr_expect(memmem(out, out_bytes, callers, sizeof(callers) - 1), "of the caller: all, primitive");
+	event_ms(WIRE_CALL, WORK, 1);
+	event_ms(WIRE_CALL, WORK, 1);
+	event_ms(WIRE_CALL, WORK, 1);
+	event_ms(WIRE_RETURN, WORK, 1);
+	event_ms(WIRE_RETURN, WORK, 1);
+	event_ms(WIRE_RETURN, WORK, 1);
+	cr_assert(run(cmd_export, "--format pstats TRACE -o -") == 0);
+	cr_expect(memmem(ran.out, ran.out_bytes, "(\5\0\0\0i\1\0\0\0i\3\0\0\0g", 16),
+		  "of the function: primitive, all");
+	cr_expect(memmem(ran.out, ran.out_bytes, callers, sizeof(callers) - 1), "of the caller: all, primitive");
 }

@@ -3,21 +3,17 @@
  * whose ticks are ns.
  */
 #include <criterion/criterion.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "slow/slow_calls.h"
-#include "trace_fixture.h"
+#include "one_trace.h"
 
 enum { VIEW = 1, HELPER = 2, GENERATOR = 3, X = 1, TASK = 7 };
 
 #define START UINT64_C(1000)
 #define FOUND_MAX 16
 
-static struct fixture *fixture;
-static uint32_t process, thread;
-static char *path;
 static struct slow_call found[FOUND_MAX];
 static unsigned count;
 static uint32_t tid; /* of the last one */
@@ -31,24 +27,10 @@ static void set_up(void)
 	fixture_code(fixture, process, GENERATOR, "/app/views.py", 20, "generator");
 	fixture_function(fixture, process, X, "", "x", "m");
 	thread = fixture_thread(fixture, process, 11, START);
-	path = NULL;
 	count = 0;
 }
 
-static void tear_down(void)
-{
-	if (path)
-		unlink(path);
-	free(path);
-	fixture_free(fixture);
-}
-
-TestSuite(slow, .init = set_up, .fini = tear_down, .timeout = 60);
-
-static void event(unsigned kind, uint32_t argument, uint32_t ticks)
-{
-	fixture_event(fixture, thread, kind, argument, ticks);
-}
+TestSuite(slow, .init = set_up, .fini = end_trace, .timeout = 60);
 
 static void take(void *owner, const struct slow_call *call)
 {
@@ -66,8 +48,7 @@ static void look(const char *list)
 	char text[512];
 
 	cr_assert_null(setting_triggers(list, &triggers), "%s", list);
-	fixture_end(fixture);
-	path = fixture_save(fixture);
+	save();
 	cr_assert(trace_open(&watch.trace, path, text, sizeof(text)) == 0, "%s", text);
 	cr_assert(slow_calls_begin(&watch) == 0);
 	cr_assert(slow_calls_next(&watch) == 0);

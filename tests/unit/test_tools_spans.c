@@ -4,20 +4,13 @@
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tools/cmd/verbs.h"
-#include "tools_verb.h"
-#include "trace_fixture.h"
+#include "one_trace.h"
 
 enum { A = 1, B = 2, KEY = 3, CODE = 1 };
-
-static struct fixture *fixture;
-static uint32_t process, thread;
-static char *path;
-static struct tools_verb ran;
 
 static void set_up(void)
 {
@@ -30,17 +23,7 @@ static void set_up(void)
 	thread = fixture_thread(fixture, process, 10, 1000);
 }
 
-static void tear_down(void)
-{
-	if (path)
-		unlink(path);
-	free(path);
-	path = NULL;
-	tools_verb_done(&ran);
-	fixture_free(fixture);
-}
-
-TestSuite(spans, .init = set_up, .fini = tear_down);
+TestSuite(spans, .init = set_up, .fini = end_trace);
 
 static void begin_in(uint32_t of, uint32_t name, uint64_t number, uint32_t ticks)
 {
@@ -61,9 +44,7 @@ static json_t *table(void)
 {
 	json_t *report;
 
-	fixture_end(fixture);
-	path = fixture_save(fixture);
-	ran = tools_verb_run(cmd_report, "--by span --json TRACE", path, NULL);
+	run(cmd_report, "--by span --json TRACE");
 	cr_assert(ran.status == 0, "%s", ran.err);
 	report = json_loads(ran.out, 0, NULL);
 	cr_assert(report, "%s", ran.out);
@@ -224,9 +205,7 @@ Test(spans, arguments)
 	fixture_event(fixture, thread, WIRE_GAP, 0, 1);
 	fixture_extra(fixture, thread, 5);
 	begin(B, 2, 5);
-	fixture_end(fixture);
-	path = fixture_save(fixture);
-	ran = tools_verb_run(cmd_export, "--format chrome TRACE -o -", path, NULL);
+	run(cmd_export, "--format chrome TRACE -o -");
 	cr_assert(strstr(ran.out, "\"name\":\"a\",\"args\":{\"key\":\"0123456789abcdef0123456789abcdef\"}}"), "%s",
 		  ran.out);
 	cr_assert(strstr(ran.out, "\"name\":\"b\"}"), "%s", ran.out);

@@ -3,20 +3,13 @@
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tools/cmd/verbs.h"
-#include "tools_verb.h"
-#include "trace_fixture.h"
+#include "one_trace.h"
 
 enum { MAIN = 1, WORK = 2, REST = 3, DOWN = 4, LEN = 1 };
-
-static struct fixture *fixture;
-static uint32_t process, thread;
-static struct tools_verb ran;
-static char *path;
 
 static void set_up(void)
 {
@@ -30,47 +23,33 @@ static void set_up(void)
 	thread = fixture_thread(fixture, process, 10, 1000);
 }
 
-static void tear_down(void)
-{
-	unlink(path);
-	free(path);
-	tools_verb_done(&ran);
-	fixture_free(fixture);
-}
+TestSuite(tree, .init = set_up, .fini = end_trace);
 
-TestSuite(tree, .init = set_up, .fini = tear_down);
-
-static void event(unsigned kind, uint32_t argument, uint32_t ms)
+static void event_ms(unsigned kind, uint32_t argument, uint32_t ms)
 {
-	fixture_event(fixture, thread, kind, argument, ms * 1000000);
+	event(kind, argument, ms * 1000000);
 }
 
 /* main 1000 ms: of its own 100; rest 5; work 895 in two calls, with len 95 in the second. */
 static void calls(void)
 {
-	event(WIRE_CALL, MAIN, 0);
-	event(WIRE_CALL, REST, 50);
-	event(WIRE_RETURN, REST, 5);
+	event_ms(WIRE_CALL, MAIN, 0);
+	event_ms(WIRE_CALL, REST, 50);
+	event_ms(WIRE_RETURN, REST, 5);
 	for (int i = 0; i < 2; i++) {
-		event(WIRE_CALL, WORK, 10);
-		event(WIRE_RETURN, WORK, 0);
+		event_ms(WIRE_CALL, WORK, 10);
+		event_ms(WIRE_RETURN, WORK, 0);
 	}
-	event(WIRE_CALL, WORK, 30);
-	event(WIRE_C_CALL, LEN, 800);
-	event(WIRE_C_RETURN, LEN, 95);
-	event(WIRE_RETURN, WORK, 0);
-	event(WIRE_RETURN, MAIN, 0);
+	event_ms(WIRE_CALL, WORK, 30);
+	event_ms(WIRE_C_CALL, LEN, 800);
+	event_ms(WIRE_C_RETURN, LEN, 95);
+	event_ms(WIRE_RETURN, WORK, 0);
+	event_ms(WIRE_RETURN, MAIN, 0);
 }
 
 static int tree(const char *words)
 {
-	if (!path) {
-		fixture_end(fixture);
-		path = fixture_save(fixture);
-	}
-	tools_verb_done(&ran);
-	ran = tools_verb_run(cmd_tree, words, path, NULL);
-	return ran.status;
+	return run(cmd_tree, words);
 }
 
 static void expect_tree(const char *words, const char *expected)
@@ -117,7 +96,7 @@ Test(tree, deep)
 	for (int i = 0; i < DEPTH; i++)
 		fixture_event(fixture, thread, WIRE_CALL, DOWN, 0);
 	fixture_flush(fixture, thread);
-	event(WIRE_RETURN, DOWN, 1);
+	event_ms(WIRE_RETURN, DOWN, 1);
 	for (int i = 1; i < DEPTH; i++)
 		fixture_event(fixture, thread, WIRE_RETURN, DOWN, 0);
 	cr_expect(tree("TRACE") == 0, "%s", ran.err);

@@ -13,13 +13,7 @@
 #include "evprof/control.h"
 #include "tools/export/export.h"
 #include "tools/cmd/verbs.h"
-#include "tools_verb.h"
-#include "trace_fixture.h"
-
-static struct fixture *fixture;
-static uint32_t process, thread;
-static char *path;
-static struct tools_verb ran; /* of the last verb */
+#include "one_trace.h"
 
 static void set_up(void)
 {
@@ -34,29 +28,7 @@ static void set_up(void)
 	fixture_define(fixture, process, WIRE_DEFINE_THREAD_NAME, 11, 0, "", "Main \"Thread\"", "", "");
 }
 
-static int verb(int (*run)(int argc, char **argv), const char *arguments)
-{
-	tools_verb_done(&ran);
-	ran = tools_verb_run(run, arguments, path, NULL);
-	return ran.status;
-}
-
-static void finish(void)
-{
-	fixture_end(fixture);
-	path = fixture_save(fixture);
-}
-
-static void tear_down(void)
-{
-	if (path)
-		unlink(path);
-	free(path);
-	tools_verb_done(&ran);
-	fixture_free(fixture);
-}
-
-TestSuite(verbs, .init = set_up, .fini = tear_down);
+TestSuite(verbs, .init = set_up, .fini = end_trace);
 
 /* A trace that an earlier evprof recorded, with other kinds of events. */
 Test(verbs, traces_of_an_earlier_version_get_one_line)
@@ -98,20 +70,15 @@ Test(verbs, unknown_kinds_are_named_by_the_trace)
 	fixture_event(fixture, thread, WIRE_RETURN, 1, 10);
 	fixture_flush(fixture, thread);
 	path = fixture_save(fixture);
-	cr_expect(verb(cmd_dump, "TRACE") == 1, "the trace has no end");
+	cr_expect(run(cmd_dump, "TRACE") == 1, "the trace has no end");
 	cr_expect(strstr(ran.err, ": unknown kind 47 (gc_begin): 2 events are not shown"), "%s", ran.err);
 	cr_expect(strstr(ran.err, ": unknown kind 48 (kind 48): 1 events are not shown"), "%s", ran.err);
 	cr_expect(strstr(ran.out, "30\t10\t11\treturn") || strstr(ran.out, "40\t10\t11\treturn"), "%s", ran.out);
 	cr_expect(!strstr(ran.out, "gc_begin"), "%s", ran.out);
-	verb(cmd_info, "TRACE");
+	run(cmd_info, "TRACE");
 	cr_expect(strstr(ran.out, "call 1, return 1, gc_begin 2, kind 48 1"), "%s", ran.out);
-	verb(cmd_info, "--json TRACE");
+	run(cmd_info, "--json TRACE");
 	cr_expect(strstr(ran.out, "\"gc_begin\": 2") || strstr(ran.out, "\"gc_begin\":2"), "%s", ran.out);
-}
-
-static void event(unsigned kind, uint32_t argument, uint32_t ticks)
-{
-	fixture_event(fixture, thread, kind, argument, ticks);
 }
 
 static void every_kind(void)
@@ -153,7 +120,6 @@ Test(verbs, a_failed_write_is_reported_and_leaves_nothing)
 		event(WIRE_CALL, 1 + i % 2, 5);
 		event(WIRE_RETURN, 1 + i % 2, 7 + (uint32_t)i % 1000);
 	}
-	finish();
 	signal(SIGXFSZ, SIG_IGN);
 	for (i = 0; i < export_format_count; i++) {
 		struct rlimit before;
@@ -163,7 +129,7 @@ Test(verbs, a_failed_write_is_reported_and_leaves_nothing)
 		snprintf(arguments, sizeof(arguments), "-f %s -o %s/out TRACE", export_formats[i].name, directory);
 		cr_assert(getrlimit(RLIMIT_FSIZE, &before) == 0);
 		cr_assert(setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, before.rlim_max}) == 0);
-		cr_assert_eq(verb(cmd_export, arguments), 2, "%s", export_formats[i].name);
+		cr_assert_eq(run(cmd_export, arguments), 2, "%s", export_formats[i].name);
 		setrlimit(RLIMIT_FSIZE, &before);
 		cr_assert(is_empty(directory), "%s left something behind", export_formats[i].name);
 	}
@@ -192,8 +158,7 @@ Test(verbs, formats_of_the_library_are_those_of_export)
 Test(verbs, dump)
 {
 	every_kind();
-	finish();
-	cr_expect(verb(cmd_dump, "TRACE") == 0);
+	cr_expect(run(cmd_dump, "TRACE") == 0);
 	cr_expect_str_eq(ran.out, "0\t10\t11\tprocess_start\texec\n"
 				  "5\t10\t11\tcall\tf\\n\\u0001\ta \"b\".py:7\n"
 				  "10\t10\t11\tc_call\t{method 'join' of 'str' objects}\n"
@@ -210,7 +175,7 @@ Test(verbs, dump)
 				  "4005\t10\t11\tfork\t4711\n"
 				  "4010\t10\t11\tunwind\tf\\n\\u0001\ta \"b\".py:7\n"
 				  "4015\t10\t11\texit\t3\n");
-	cr_expect(verb(cmd_dump, "--thread 12 TRACE") == 2 && !*ran.out, "there is no such thread");
+	cr_expect(run(cmd_dump, "--thread 12 TRACE") == 2 && !*ran.out, "there is no such thread");
 }
 
 Test(verbs, info_json)
@@ -222,8 +187,7 @@ Test(verbs, info_json)
 	fixture_meta(
 	    fixture, process,
 	    "{\"type\":\"process_end\",\"process\":0,\"how\":\"exit\",\"status\":3,\"signal\":null,\"end_ticks\":1}");
-	finish();
-	cr_expect(verb(cmd_info, "--json TRACE") == 0);
+	cr_expect(run(cmd_info, "--json TRACE") == 0);
 	root = json_loads(ran.out, 0, NULL);
 	cr_assert(root);
 	cr_expect_str_eq(json_string_value(json_object_get(root, "trace")), path);
@@ -245,8 +209,7 @@ Test(verbs, info_json)
 Test(verbs, info_for_people)
 {
 	event(WIRE_CALL, 1, 5);
-	finish();
-	cr_expect(verb(cmd_info, "TRACE") == 0);
+	cr_expect(run(cmd_info, "TRACE") == 0);
 	cr_expect(strstr(ran.out, "state     complete\n"));
 	cr_expect(strstr(ran.out, "thread 11 \"Main \"Thread\"\" 1 event\n      call 1\n"));
 	cr_expect(strstr(ran.out, "process 10, child of 1: Python 3.11.2"));
@@ -262,14 +225,13 @@ Test(verbs, report_table)
 		event(WIRE_RETURN, 1, 1000000);
 		event(WIRE_RETURN, 1, 2000000);
 	}
-	finish();
-	cr_expect(verb(cmd_report, "TRACE") == 0);
+	cr_expect(run(cmd_report, "TRACE") == 0);
 	cr_expect_str_eq(ran.out, "         6 function calls (4 primitive calls) in 0.020 seconds\n\n"
 				  "   Ordered by: internal time\n\n"
 				  "   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n"
 				  "      4/2    0.012    0.003    0.020    0.010 a \"b\".py:7(f\\n\\u0001)\n"
 				  "        2    0.008    0.004    0.008    0.004 {method 'join' of 'str' objects}\n\n");
-	cr_expect(verb(cmd_report, "--limit 1 -s name TRACE") == 0);
+	cr_expect(run(cmd_report, "--limit 1 -s name TRACE") == 0);
 	cr_expect(strstr(ran.out, "List reduced from 2 to 1 due to restriction <1>"));
 	cr_expect(strstr(ran.out, "{method 'join'") && !strstr(ran.out, "a \"b\".py"), "< comes before f");
 }
@@ -281,8 +243,7 @@ Test(verbs, report_json)
 	event(WIRE_CALL, 2, 1);
 	event(WIRE_RETURN, 2, 7);
 	event(WIRE_RETURN, 1, 1);
-	finish();
-	cr_expect(verb(cmd_report, "--json TRACE TRACE") == 0);
+	cr_expect(run(cmd_report, "--json TRACE TRACE") == 0);
 	root = json_loads(ran.out, JSON_REJECT_DUPLICATES, NULL);
 	cr_assert(root);
 	cr_expect(json_integer_value(json_object_get(root, "unmatched")) == 2);
@@ -321,8 +282,7 @@ Test(verbs, export_chrome)
 
 	every_kind();
 	event(WIRE_CALL, 1, 5);
-	finish();
-	cr_expect(verb(cmd_export, "--format chrome TRACE -o -") == 0);
+	cr_expect(run(cmd_export, "--format chrome TRACE -o -") == 0);
 	root = json_loads(ran.out, JSON_REJECT_DUPLICATES, NULL);
 	cr_assert(root);
 	cr_expect(phases(root, "B") == 5 && phases(root, "E") == 5, "two calls open at the gap, one at the end");
@@ -343,11 +303,11 @@ Test(verbs, incomplete_traces_end_with_1)
 	every_kind();
 	fixture_flush(fixture, thread);
 	path = fixture_save(fixture);
-	cr_expect(verb(cmd_info, "TRACE") == 1);
-	cr_expect(verb(cmd_dump, "TRACE") == 1 && strstr(ran.out, "mark"));
-	cr_expect(verb(cmd_report, "TRACE") == 1);
-	cr_expect(verb(cmd_export, "--format chrome TRACE -o /dev/null") == 1);
-	cr_expect(verb(cmd_info, "--json TRACE") == 1 && strstr(ran.out, "\"complete\": false"));
+	cr_expect(run(cmd_info, "TRACE") == 1);
+	cr_expect(run(cmd_dump, "TRACE") == 1 && strstr(ran.out, "mark"));
+	cr_expect(run(cmd_report, "TRACE") == 1);
+	cr_expect(run(cmd_export, "--format chrome TRACE -o /dev/null") == 1);
+	cr_expect(run(cmd_info, "--json TRACE") == 1 && strstr(ran.out, "\"complete\": false"));
 }
 
 Test(verbs, marks_that_are_not_there)
@@ -355,22 +315,20 @@ Test(verbs, marks_that_are_not_there)
 	fixture_define(fixture, process, WIRE_DEFINE_MARK, 2, 0, "", "here", "", "");
 	every_kind();
 	event(WIRE_MARK, 2, 5);
-	finish();
-	cr_expect(verb(cmd_report, "--between here,nosuch TRACE") == 2);
+	cr_expect(run(cmd_report, "--between here,nosuch TRACE") == 2);
 	cr_expect(strstr(ran.err, "no mark \"nosuch\" was set; there are \"a\\tmark\", \"here\"\n"), "%s", ran.err);
-	cr_expect(verb(cmd_report, "--between nosuch,here TRACE") == 2);
+	cr_expect(run(cmd_report, "--between nosuch,here TRACE") == 2);
 	cr_expect(strstr(ran.err, "no mark \"nosuch\" was set"), "%s", ran.err);
-	cr_expect(verb(cmd_report, "--between here,here TRACE") == 0, "%s", ran.err);
+	cr_expect(run(cmd_report, "--between here,here TRACE") == 0, "%s", ran.err);
 }
 
 /* Tables are a folder, which another program writes. */
 Test(verbs, export_of_tables_is_refused_without_folder)
 {
-	finish();
-	cr_expect(verb(cmd_export, "--help") == 0 && strstr(ran.out, "--tables LIST"));
-	cr_expect(verb(cmd_export, "--format parquet TRACE") == 2);
+	cr_expect(run(cmd_export, "--help") == 0 && strstr(ran.out, "--tables LIST"));
+	cr_expect(run(cmd_export, "--format parquet TRACE") == 2);
 	cr_expect(strstr(ran.err, "--format parquet needs -o FOLDER"), "%s", ran.err);
-	cr_expect(verb(cmd_export, "--format parquet,csv --beside TRACE") == 2);
+	cr_expect(run(cmd_export, "--format parquet,csv --beside TRACE") == 2);
 	cr_expect(strstr(ran.err, "there is no format \"parquet\"") && strstr(ran.err, "parquet, arrow\n"), "%s",
 		  ran.err);
 }
@@ -385,7 +343,7 @@ static bool wrote(const char *name, const char *begin, size_t bytes)
 	cr_assert(mkdtemp(folder));
 	snprintf(file, sizeof(file), "%s/%s", folder, name);
 	snprintf(words, sizeof(words), "TRACE -o %s", file);
-	cr_expect(verb(cmd_export, words) == 0, "%s: %s", name, ran.err);
+	cr_expect(run(cmd_export, words) == 0, "%s: %s", name, ran.err);
 	stream = fopen(file, "r");
 	cr_assert(stream);
 	count = fread(found, 1, bytes, stream);
@@ -398,7 +356,6 @@ static bool wrote(const char *name, const char *begin, size_t bytes)
 Test(verbs, export_by_name)
 {
 	every_kind();
-	finish();
 	cr_expect(wrote("x.html", "<!doctype html>", 15) || wrote("x.html", "<!DOCTYPE html>", 15));
 	cr_expect(wrote("x.pstats", "{", 1));
 	cr_expect(wrote("x.prof", "{", 1));
@@ -408,14 +365,14 @@ Test(verbs, export_by_name)
 	cr_expect(wrote("x.perfetto-trace", "\x0a", 1));
 	cr_expect(wrote("x.speedscope.json", "{\"$schema\"", 10));
 	cr_expect(wrote("callgrind.out.4711", "# callgrind format", 18));
-	cr_expect(verb(cmd_export, "TRACE -o x.folded") == 0 && unlink("x.folded") == 0);
-	cr_expect(verb(cmd_export, "TRACE -o x.json") == 2 && strstr(ran.err, "the formats are chrome, perfetto"));
-	cr_expect(verb(cmd_export, "TRACE -o -") == 2 && strstr(ran.err, "the formats are chrome"));
-	cr_expect(verb(cmd_export, "TRACE -o x.csv/y") == 2 && strstr(ran.err, "the formats are chrome"));
+	cr_expect(run(cmd_export, "TRACE -o x.folded") == 0 && unlink("x.folded") == 0);
+	cr_expect(run(cmd_export, "TRACE -o x.json") == 2 && strstr(ran.err, "the formats are chrome, perfetto"));
+	cr_expect(run(cmd_export, "TRACE -o -") == 2 && strstr(ran.err, "the formats are chrome"));
+	cr_expect(run(cmd_export, "TRACE -o x.csv/y") == 2 && strstr(ran.err, "the formats are chrome"));
 }
 
 /* The verb reads the trace from its standard input: the file itself, or a pipe that a child writes it to. */
-static int from_stdin(int (*run)(int argc, char **argv), const char *arguments, bool piped)
+static int from_stdin(int (*verb)(int argc, char **argv), const char *arguments, bool piped)
 {
 	int before = dup(STDIN_FILENO), status;
 	char command[256];
@@ -425,7 +382,7 @@ static int from_stdin(int (*run)(int argc, char **argv), const char *arguments, 
 	stream = piped ? popen(command, "r") : fopen(path, "r");
 	cr_assert(stream);
 	dup2(fileno(stream), STDIN_FILENO);
-	status = verb(run, arguments);
+	status = run(verb, arguments);
 	dup2(before, STDIN_FILENO);
 	if (piped)
 		pclose(stream);
@@ -440,8 +397,7 @@ Test(verbs, trace_from_stdin)
 	char *expected;
 
 	every_kind();
-	finish();
-	cr_assert(verb(cmd_dump, "TRACE") == 0);
+	cr_assert(run(cmd_dump, "TRACE") == 0);
 	expected = strdup(ran.out);
 	for (int piped = 0; piped < 2; piped++) {
 		cr_expect(from_stdin(cmd_dump, "-", piped) == 0 && strcmp(ran.out, expected) == 0, "%s", ran.err);
@@ -456,27 +412,26 @@ Test(verbs, mistakes_end_with_2)
 {
 	static const char *const wrong[] = {"", "--nonsense TRACE", "/nonexistent"};
 
-	finish();
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		cr_expect(verb(cmd_info, wrong[i]) == 2, "info %s", wrong[i]);
-		cr_expect(verb(cmd_dump, wrong[i]) == 2, "dump %s", wrong[i]);
-		cr_expect(verb(cmd_report, wrong[i]) == 2, "report %s", wrong[i]);
-		cr_expect(verb(cmd_export, wrong[i]) == 2, "export %s", wrong[i]);
+		cr_expect(run(cmd_info, wrong[i]) == 2, "info %s", wrong[i]);
+		cr_expect(run(cmd_dump, wrong[i]) == 2, "dump %s", wrong[i]);
+		cr_expect(run(cmd_report, wrong[i]) == 2, "report %s", wrong[i]);
+		cr_expect(run(cmd_export, wrong[i]) == 2, "export %s", wrong[i]);
 	}
-	cr_expect(verb(cmd_report, "--sort nonsense TRACE") == 2);
-	cr_expect(verb(cmd_report, "--limit x TRACE") == 2);
-	cr_expect(verb(cmd_report, "--between one TRACE") == 2);
-	cr_expect(verb(cmd_report, "--between a,b --from 1 TRACE") == 2);
-	cr_expect(verb(cmd_export, "--format nonsense TRACE -o /dev/null") == 2);
-	cr_expect(verb(cmd_export, "TRACE") == 2);
-	cr_expect(verb(cmd_export, "TRACE -o /dev/null") == 2, "there is no default format");
-	cr_expect(verb(cmd_export, "--format chrome TRACE -o /nonexistent/file") == 2);
-	cr_expect(verb(cmd_export, "--format csv TRACE -o TRACE") == 2);
-	cr_expect(verb(cmd_report, "--process 9 TRACE") == 2);
-	cr_expect(verb(cmd_dump, "--thread 9 TRACE") == 2);
-	cr_expect(verb(cmd_info, "TRACE") == 0, "the trace was not touched");
-	cr_expect(verb(cmd_run, "") == 125);
-	cr_expect(verb(cmd_run, "--nonsense -- true") == 125);
+	cr_expect(run(cmd_report, "--sort nonsense TRACE") == 2);
+	cr_expect(run(cmd_report, "--limit x TRACE") == 2);
+	cr_expect(run(cmd_report, "--between one TRACE") == 2);
+	cr_expect(run(cmd_report, "--between a,b --from 1 TRACE") == 2);
+	cr_expect(run(cmd_export, "--format nonsense TRACE -o /dev/null") == 2);
+	cr_expect(run(cmd_export, "TRACE") == 2);
+	cr_expect(run(cmd_export, "TRACE -o /dev/null") == 2, "there is no default format");
+	cr_expect(run(cmd_export, "--format chrome TRACE -o /nonexistent/file") == 2);
+	cr_expect(run(cmd_export, "--format csv TRACE -o TRACE") == 2);
+	cr_expect(run(cmd_report, "--process 9 TRACE") == 2);
+	cr_expect(run(cmd_dump, "--thread 9 TRACE") == 2);
+	cr_expect(run(cmd_info, "TRACE") == 0, "the trace was not touched");
+	cr_expect(run(cmd_run, "") == 125);
+	cr_expect(run(cmd_run, "--nonsense -- true") == 125);
 }
 
 /* The program does not run: it would have left the file. */
@@ -489,11 +444,10 @@ Test(verbs, run_refuses_bad_values)
 	    "--events call --sample"};
 	char file[] = "/tmp/evprof-refused-XXXXXX", words[128];
 
-	finish();
 	close(mkstemp(file));
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		snprintf(words, sizeof(words), "%s -- rm %s", wrong[i], file);
-		cr_expect(verb(cmd_run, words) == 125, "%s", wrong[i]);
+		cr_expect(run(cmd_run, words) == 125, "%s", wrong[i]);
 		cr_expect(access(file, F_OK) == 0, "%s", wrong[i]);
 	}
 	unlink(file);
@@ -506,19 +460,18 @@ Test(verbs, a_link_stays_when_it_is_written_through)
 	struct stat status;
 
 	every_kind();
-	finish();
 	cr_assert(mkdtemp(folder));
 	snprintf(link, sizeof(link), "%s/link", folder);
 	snprintf(target, sizeof(target), "%s/target", folder);
 	cr_assert_eq(symlink("/proc/self/fd/1", link), 0);
 	snprintf(words, sizeof(words), "--format folded TRACE -o %s", link);
-	cr_expect_eq(verb(cmd_export, words), 0);
+	cr_expect_eq(run(cmd_export, words), 0);
 	cr_expect(strstr(ran.out, ";str.join 5\n"), "%s", ran.out);
 	cr_expect(lstat(link, &status) == 0 && S_ISLNK(status.st_mode));
 	unlink(link);
 	fclose(fopen(target, "w"));
 	cr_assert_eq(symlink("target", link), 0);
-	cr_expect_eq(verb(cmd_export, words), 0);
+	cr_expect_eq(run(cmd_export, words), 0);
 	cr_expect(lstat(link, &status) == 0 && S_ISLNK(status.st_mode));
 	cr_expect(stat(target, &status) == 0 && status.st_size > 0);
 	unlink(link);
@@ -534,15 +487,14 @@ Test(verbs, dump_shows_what_the_filter_leaves)
 	event(WIRE_C_RETURN, 1, 10);
 	event(WIRE_RETURN, 2, 10);
 	event(WIRE_RETURN, 1, 10);
-	finish();
-	cr_expect_eq(verb(cmd_dump, "--include b.py TRACE"), 0);
+	cr_expect_eq(run(cmd_dump, "--include b.py TRACE"), 0);
 	cr_expect(strstr(ran.out, "b.py:8") && !strstr(ran.out, "a \"b\".py") && !strstr(ran.out, "join"), "%s",
 		  ran.out);
-	cr_expect_eq(verb(cmd_dump, "--exclude str.join --from 5 --to 45 TRACE"), 0);
+	cr_expect_eq(run(cmd_dump, "--exclude str.join --from 5 --to 45 TRACE"), 0);
 	cr_expect(strstr(ran.out, "\treturn\t") && strstr(ran.out, "b.py:8") && !strstr(ran.out, "join"), "%s",
 		  ran.out);
 	cr_expect(!strstr(ran.out, "a \"b\".py"), "it began before and ends after: %s", ran.out);
-	cr_expect_eq(verb(cmd_dump, "--max-depth 3 TRACE"), 2);
+	cr_expect_eq(run(cmd_dump, "--max-depth 3 TRACE"), 2);
 }
 
 /* A word of several letters is not left by getopt() until the last of them. */
