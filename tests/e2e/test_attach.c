@@ -155,18 +155,19 @@ SCENARIO_SOME(attach, often, 6)
 	json_decref(said);
 }
 
-static struct background *begin_loop(const struct python *python, enum job_how how)
+static struct background *begin_loop(const struct python *python, enum job_how how, const char *variable)
 {
 	return background_start(
 	    &(const struct job){.python = python,
 				.how = how,
+				.env = {variable},
 				.args = {"-c", "import time\ndef work(): time.sleep(0.001)\nwhile 1: work()"}});
 }
 
 /* Waits until the program runs: `work` is on its stack most of the time. */
 static struct background *start_loop(const struct python *python, enum job_how how)
 {
-	struct background *background = begin_loop(python, how);
+	struct background *background = begin_loop(python, how, NULL);
 
 	for (time_t end = time(NULL) + 120;
 	     !strstr(tool("stack", text("%d", (int)background->pid))->out, "work") && time(NULL) < end;)
@@ -201,11 +202,8 @@ SCENARIO(attach, for_a_time, 6)
 	background_stop(loop);
 }
 
-/*
- * As soon as the process has Python's functions, which is before Python has a main thread. A Python before 3.14 may
- * lose a request that comes so early.
- */
-SCENARIO(attach, while_it_starts, 14)
+/* As soon as the process has Python's functions, which is before Python has a main thread. */
+SCENARIO(attach, while_it_starts, 6)
 {
 	struct background *loop;
 	struct outcome *outcome;
@@ -213,13 +211,39 @@ SCENARIO(attach, while_it_starts, 14)
 	char *trace;
 
 	needs_no_sanitizer();
-	loop = begin_loop(python, JOB_BARE);
+	loop = begin_loop(python, JOB_BARE, NULL);
 	trace = text("%s.evp", loop->log);
 	do
 		outcome = tool("attach", "--for", "100ms", "-o", trace, text("%d", (int)loop->pid));
 	while (outcome->status == 2 && strstr(outcome->err, "is no CPython") && time(NULL) < end);
 	expect(outcome, outcome->status == 0, "it waits until Python runs");
 	expect(outcome, kill(loop->pid, 0) == 0, "the program goes on");
+	background_stop(loop);
+}
+
+static const char *text_of(const char *path)
+{
+	const char *found = file_read(path, NULL);
+
+	return found ? found : "";
+}
+
+/* While Python runs code of its start: a request that it followed there would be lost, or end the program. */
+SCENARIO(attach, before_it_imports, 6)
+{
+	struct background *loop;
+	struct outcome *outcome;
+	char *trace;
+
+	needs_no_sanitizer();
+	loop = begin_loop(python, JOB_BARE, text("PYTHONPATH=%s", program_path("slow_start")));
+	trace = text("%s.evp", loop->log);
+	for (time_t end = time(NULL) + 120; !text_of(loop->log)[0] && time(NULL) < end;)
+		usleep(10000);
+	outcome = tool("attach", "--wait", "60s", "--for", "100ms", "-o", trace, text("%d", (int)loop->pid));
+	expect(outcome, outcome->status == 0, "it waits until Python runs");
+	expect(outcome, kill(loop->pid, 0) == 0, "the program goes on");
+	expect(outcome, !strcmp(text_of(loop->log), "starts\n"), "nothing is printed: %s", text_of(loop->log));
 	background_stop(loop);
 }
 

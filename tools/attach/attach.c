@@ -92,7 +92,7 @@ static const char *write_script(void *request, uint64_t address, size_t *bytes)
 	add_entry(script, ",'settings':", script->request->settings);
 	snprintf(number, sizeof(number), "%llx", (unsigned long long)address);
 	add_entry(script, ",'page':", number);
-	add(script, "})\nexcept BaseException:\n    pass\n");
+	add(script, "})\nexcept:\n    pass\n"); /* a Python that ends may have no name BaseException */
 	*bytes = script->used + 1;
 	return script->text;
 }
@@ -161,7 +161,8 @@ static int send_call(const struct target *target, struct script *script, char *w
 	bool loaded = target->follow != 0;
 	const struct inject_text text = {loaded ? write_parts : write_script, script};
 
-	return inject_call(target, loaded ? target->follow : target->run_string, &text, why, bytes);
+	return inject_call(target, loaded ? target->follow : target->run_string, &text, script->request->wait_ms, why,
+			   bytes);
 }
 
 static int send_file(const struct target *target, struct script *script, char *why, size_t bytes)

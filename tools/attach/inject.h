@@ -30,9 +30,10 @@ struct inject_text {
 
 /*
  * Copies the text into INJECT_BYTES of new memory of the process and queues a call of the function, an address there,
- * with that memory, which the library releases. Returns 0, or -1 with one line, without a period, in why.
+ * with that memory, which the library releases. wait_ms: for a Python that still starts, which cannot import. Returns
+ * 0, or -1 with one line, without a period, in why.
  */
-int inject_call(const struct target *target, uint64_t function, const struct inject_text *text, char *why,
+int inject_call(const struct target *target, uint64_t function, const struct inject_text *text, int wait_ms, char *why,
 		size_t why_bytes);
 
 #endif

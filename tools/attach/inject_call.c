@@ -6,6 +6,7 @@
  * call; elsewhere the thread goes on for a moment and is stopped again (preload/start/requests.c has the same rule).
  */
 #include "attach/inject.h"
+#include "util/clock.h"
 #include "util/why.h"
 
 #include <elf.h>
@@ -35,6 +36,7 @@ const bool inject_is_possible = true;
 #define PAGE 4096
 #define STOPS_MOST 400 /* until the thread is where it may call */
 #define STOP_MS 1000   /* of one wait for the thread */
+#define START_LOOK_MS 5
 
 struct stopped {
 	pid_t tid;
@@ -260,6 +262,20 @@ static int write_text(const struct target *target, uint64_t address, const struc
 	return n == (ssize_t)bytes ? 0 : n < 0 ? -errno : -EFAULT;
 }
 
+/*
+ * A pending call that runs before Python can import would fail. 3.6 is initialized before that (stack/started.h).
+ * -EINPROGRESS: Python still starts, or has ended its program. The thread is stopped.
+ */
+static int check_started(const struct target *target, struct stopped *thread)
+{
+	int started = 0, r;
+
+	if (!target->is_initialized)
+		return 0;
+	r = call_function(thread, target->is_initialized, 0, 0, &started);
+	return r || started ? r : -EINPROGRESS;
+}
+
 /* Returns 0, -errno, or 1: Python's queue is full. The thread is stopped. */
 static int queue_call(const struct target *target, struct stopped *thread, uint64_t function,
 		      const struct inject_text *text)
@@ -327,6 +343,9 @@ static int complain_of_call(const struct target *target, int r, char *why, size_
 {
 	if (r == -ESRCH)
 		return complain(why, bytes, "process %d has ended", (int)target->pid);
+	if (r == -EINPROGRESS)
+		return complain(why, bytes, "Python of process %d still starts, or has ended its program",
+				(int)target->pid);
 	if (r == -EBUSY)
 		return complain(why, bytes, "process %d is stopped; it goes on after: kill -CONT %d", (int)target->pid,
 				(int)target->pid);
@@ -339,32 +358,54 @@ static int complain_of_call(const struct target *target, int r, char *why, size_
 	return complain(why, bytes, "cannot call a function of process %d: %s", (int)target->pid, strerror(-r));
 }
 
-int inject_call(const struct target *target, uint64_t function, const struct inject_text *text, char *why,
-		size_t why_bytes)
+/* As inject_call(). -EINPROGRESS: Python still starts. *seized: the thread could be seized. */
+static int try_call(const struct target *target, struct stopped *thread, uint64_t function,
+		    const struct inject_text *text, bool *seized)
 {
-	struct stopped *thread = calloc(1, sizeof(*thread));
 	sigset_t all, before;
 	int r;
 
-	if (!thread)
-		return complain(why, why_bytes, "out of memory");
 	thread->tid = target->pid;
 	sigfillset(&all); /* whoever ends this tool meanwhile would leave the thread with changed registers */
 	sigprocmask(SIG_SETMASK, &all, &before);
-	if (ptrace(PTRACE_SEIZE, thread->tid, NULL, NULL) < 0) {
-		r = errno;
+	*seized = ptrace(PTRACE_SEIZE, thread->tid, NULL, NULL) == 0;
+	if (!*seized) {
+		r = -errno;
 		sigprocmask(SIG_SETMASK, &before, NULL);
-		free(thread);
-		return complain_of_seize(target, r, why, why_bytes);
+		return r;
 	}
 	r = stop(target, thread);
 	if (r == 0) {
-		r = queue_call(target, thread, function, text);
+		r = check_started(target, thread);
+		if (r == 0)
+			r = queue_call(target, thread, function, text);
 		restore(thread);
 	}
 	ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->pending);
 	sigprocmask(SIG_SETMASK, &before, NULL);
+	return r;
+}
+
+int inject_call(const struct target *target, uint64_t function, const struct inject_text *text, int wait_ms, char *why,
+		size_t why_bytes)
+{
+	int64_t end = time_ms(CLOCK_MONOTONIC) + wait_ms;
+	struct stopped *thread = malloc(sizeof(*thread));
+	bool seized;
+	int r;
+
+	if (!thread)
+		return complain(why, why_bytes, "out of memory");
+	for (;;) {
+		*thread = (struct stopped){0};
+		r = try_call(target, thread, function, text, &seized);
+		if (r != -EINPROGRESS || time_ms(CLOCK_MONOTONIC) >= end)
+			break;
+		pause_ms(START_LOOK_MS);
+	}
 	free(thread);
+	if (!seized)
+		return complain_of_seize(target, -r, why, why_bytes);
 	return r ? complain_of_call(target, r, why, why_bytes) : 0;
 }
 
@@ -372,10 +413,10 @@ int inject_call(const struct target *target, uint64_t function, const struct inj
 
 const bool inject_is_possible;
 
-int inject_call(const struct target *target, uint64_t function, const struct inject_text *text, char *why,
+int inject_call(const struct target *target, uint64_t function, const struct inject_text *text, int wait_ms, char *why,
 		size_t why_bytes)
 {
-	(void)target, (void)function, (void)text;
+	(void)target, (void)function, (void)text, (void)wait_ms;
 	return complain(why, why_bytes, "on this processor evprof attaches to Python 3.14 and later only");
 }
 

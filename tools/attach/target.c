@@ -178,11 +178,9 @@ int target_symbols(const struct target *target, struct elf_symbol *symbols, unsi
 /* Takes the addresses of a file that defines Python's functions. */
 static void take_python(struct target *target, const struct target_file *file)
 {
-	struct elf_symbol symbols[] = {{.name = "Py_AddPendingCall"},
-				       {.name = "PyRun_SimpleString"},
-				       {.name = "_PyEval_EvalFrameDefault"},
-				       {.name = "_PyRuntime"},
-				       {.name = "Py_Version"}};
+	struct elf_symbol symbols[] = {
+	    {.name = "Py_AddPendingCall"}, {.name = "PyRun_SimpleString"}, {.name = "_PyEval_EvalFrameDefault"},
+	    {.name = "_PyRuntime"},	   {.name = "Py_Version"},	   {.name = "Py_IsInitialized"}};
 
 	if (find_symbols(target, file, symbols, sizeof(symbols) / sizeof(symbols[0])) < 0 || !symbols[0].value)
 		return;
@@ -192,6 +190,7 @@ static void take_python(struct target *target, const struct target_file *file)
 	target->evaluate = symbols[2].value;
 	target->evaluate_bytes = symbols[2].size;
 	target->runtime = symbols[3].value;
+	target->is_initialized = symbols[5].value;
 	if (symbols[4].value && target_read(target, symbols[4].value, &target->version, 4) < 0)
 		target->version = 0;
 }

@@ -31,7 +31,8 @@ struct target {
 	uint64_t run_string; /* PyRun_SimpleString */
 	uint64_t evaluate;   /* _PyEval_EvalFrameDefault, and its bytes */
 	uint64_t evaluate_bytes;
-	uint64_t runtime;	   /* _PyRuntime */
+	uint64_t runtime;	   /* _PyRuntime; 3.6 has none */
+	uint64_t is_initialized;   /* Py_IsInitialized */
 	struct target_file python; /* the file that defines Python's functions */
 	uint64_t follow;	   /* the library's evprof_attach_follow(); 0: not loaded, or another version */
 };

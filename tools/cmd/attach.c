@@ -28,6 +28,7 @@
 #include "evprof/settings.h"
 #include "run/places.h"
 #include "run/session.h"
+#include "stack/started.h"
 #include "util/cli.h"
 #include "util/output.h"
 
@@ -200,11 +201,14 @@ static int ask(const struct attaching *attaching, const char *verb, const char *
 {
 	struct attach_request request = {.verb = verb, .settings = settings, .wait_ms = (int)attaching->wait_ms};
 	char why[640];
-	int r;
+	int r = 0;
 
 	/* The one that is loaded, wherever it came from: another file would be a second library. */
 	request.library = attaching->target.has_library ? attaching->target.library : attaching->places.library;
-	r = attach_ask(&attaching->target, &request, why, sizeof(why));
+	if (!attaching->target.runtime) /* 3.6 */
+		r = started_wait(attaching->target.pid, request.wait_ms, why, sizeof(why));
+	if (r == 0)
+		r = attach_ask(&attaching->target, &request, why, sizeof(why));
 	if (r < 0)
 		output_message("evprof %s: %s", attaching->verb, why);
 	return r;

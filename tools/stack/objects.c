@@ -83,7 +83,7 @@ static bool read_keys(const struct layout *layout, struct process *process, uint
 		if (!(words[1] >> 16 & 0xff))
 			keys->stride = 24, keys->key = 8;
 	}
-	return keys->count <= ENTRIES_MAX;
+	return true;
 }
 
 /* The number of the entry of a name; -1: it has none. */
@@ -92,7 +92,7 @@ static long find_key(const struct layout *layout, struct process *process, const
 	char text[NAME_BYTES];
 	uint64_t key;
 
-	for (uint64_t i = 0; i < keys->count; i++)
+	for (uint64_t i = 0; i < keys->count && i < ENTRIES_MAX; i++)
 		if (process_word(process, keys->entries + i * keys->stride + keys->key, &key) &&
 		    object_text(layout, process, key, text, sizeof(text)) && !strcmp(text, name))
 			return (long)i;
@@ -105,8 +105,7 @@ static uint64_t first_value(const struct layout *layout, uint64_t values)
 	return values + (layout_has(layout, PYTHON_VALUES_INLINE) ? WORD : 0);
 }
 
-static bool find_in_dict(const struct layout *layout, struct process *process, uint64_t dict, const char *name,
-			 uint64_t *value)
+bool object_item(const struct layout *layout, struct process *process, uint64_t dict, const char *name, uint64_t *value)
 {
 	uint64_t at, values;
 	struct keys keys;
@@ -133,7 +132,7 @@ static bool find_in_values(const struct layout *layout, struct process *process,
 		long i;
 
 		if (!process_word(process, type + offset, &at) || !process_range_of(process, at) ||
-		    !read_keys(layout, process, at, &keys))
+		    !read_keys(layout, process, at, &keys) || keys.count > ENTRIES_MAX)
 			continue;
 		i = find_key(layout, process, &keys, name);
 		if (i >= 0)
@@ -189,5 +188,5 @@ bool object_attribute(const struct layout *layout, struct process *process, uint
 		offset = -(int64_t)WORD;
 	}
 	return process_word(process, object + (uint64_t)offset, &dict) && dict &&
-	       find_in_dict(layout, process, dict, name, value);
+	       object_item(layout, process, dict, name, value);
 }

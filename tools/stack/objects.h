@@ -22,6 +22,10 @@ bool object_type_name(const struct layout *layout, struct process *process, uint
 bool object_attribute(const struct layout *layout, struct process *process, uint64_t object, const char *name,
 		      uint64_t *value);
 
+/* Likewise, in a dict. Only its first entries are searched, some thousands. */
+bool object_item(const struct layout *layout, struct process *process, uint64_t dict, const char *name,
+		 uint64_t *value);
+
 /* Reads a str, NUL-terminated UTF-8, cut if it does not fit. False: it is no str, or cannot be read. */
 bool object_text(const struct layout *layout, struct process *process, uint64_t object, char *text, size_t bytes);
 
