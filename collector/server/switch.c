@@ -12,12 +12,15 @@ _Static_assert((int)CONTROL_STOP == RING_REQUEST_STOP && (int)CONTROL_START == R
 
 static json_t *ask(struct process *process, const struct request *request)
 {
-	if (request->action != CONTROL_LOOK)
+	bool outside = process->outside;
+
+	if (request->action != CONTROL_LOOK && !outside)
 		process_request(process, (enum ring_request)request->action, request->name);
-	return json_pack("{s:i, s:s, s:b, s:b, s:b}", "pid", (int)process_shown_pid(process), "program",
+	return json_pack("{s:i, s:s, s:b, s:b, s:b, s:b}", "pid", (int)process_shown_pid(process), "program",
 			 process->program ? process->program : "", "follows",
-			 atomic_load(&process->header->follows) != 0, "followed", process_has_followed(process),
-			 "refused", process_has_refused(process));
+			 atomic_load(&process->header->follows) != 0, "followed",
+			 outside || process_has_followed(process), "refused", outside || process_has_refused(process),
+			 "outside", outside);
 }
 
 json_t *switch_answer(struct session *sessions, const struct request *request)

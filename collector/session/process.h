@@ -115,6 +115,7 @@ struct process {
 	uint64_t exec_check_ns;
 
 	struct sampler_watch sampler;
+	bool outside; /* a tool samples it, and joined in its place: nothing is loaded into it */
 	struct title title;
 	struct resident resident;
 	struct process_totals totals;

@@ -320,6 +320,7 @@ int session_join(struct session *session, const struct control_message *join, in
 	process->start_time = join->start_time;
 	process->last_ticks = process->layout.start_ticks;
 	process->sampler.wanted = join->sample_rate > 0;
+	process->outside = join->outside;
 	if (join->start == WIRE_START_REJOIN) /* do not reread what another collector has read */
 		process->definitions_tail = atomic_load(&process->header->definitions_tail);
 	process->source.ready = process_died;

@@ -61,11 +61,12 @@
  *
  *   type        answer
  *   "status"    {"collector": {...}, "processes": [...]}: what `evprof status --json` prints (docs/formats.md)
- *   "switch"    {"processes": [{"pid", "program", "follows", "followed", "refused"}]}. It has "action": "stop" or
- *               "start" the recording, "mark" with a "name" (shorter than RING_REQUEST_NAME_BYTES), or "look": what
- *               became of the last one. The collector passes it on (ring_header.request). follows: the process has a
- *               handler for the signal that announces it; followed: it has got to it; refused: it could not do
- *               it, because recording is stopped
+ *   "switch"    {"processes": [{"pid", "program", "follows", "followed", "refused", "outside"}]}. It has "action":
+ *               "stop" or "start" the recording, "mark" with a "name" (shorter than RING_REQUEST_NAME_BYTES), or
+ *               "look": what became of the last one. The collector passes it on (ring_header.request). follows:
+ *               the process has a handler for the signal that announces it; followed: it has got to it; refused: it
+ *               could not do it, because recording is stopped; outside: a tool samples it, so that nothing in it
+ *               could, and it is refused
  *   "snapshot"  {"traces": [{"path", "pids", "program", "since_ns", "until_ns", "hold"}]}: all that was recorded is in
  *               the file, and for "hold_ms" (at most CONTROL_HOLD_MAX_MS) nothing leaves it. All events from since_ns
  *               (0: all at all) to until_ns, of CLOCK_MONOTONIC, are there. With "hold_ms" 0 the hold of that number

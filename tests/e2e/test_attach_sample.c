@@ -78,6 +78,34 @@ SCENARIO(attach_sample, until_the_program_ends, 6)
 	background_wait(loop);
 }
 
+static void expect_no_switch(const char *verb, const char *argument, const struct background *loop)
+{
+	const char *pid = text("%d", (int)loop->pid);
+	struct outcome *outcome = argument ? tool(verb, argument, pid) : tool(verb, pid);
+
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "sampled from outside"), "%s says why not", verb);
+	expect(outcome, outcome->seconds < 2, "%s does not wait for what cannot come", verb);
+}
+
+/* Nothing is loaded that could follow. */
+SCENARIO_SOME(attach_sample, is_not_switched, 6)
+{
+	struct background *loop = start_loop(python, "60");
+	const char *pid = text("%d", (int)loop->pid);
+	struct background *samples = background_start(&(const struct job){
+	    .how = JOB_BARE,
+	    .args = {build_path("evprof"), "attach", "--sample", "-o", text("%s.evp", loop->log), pid}});
+
+	for (time_t end = time(NULL) + 60; !strstr(tool("status")->out, pid) && time(NULL) < end;)
+		usleep(10000);
+	expect_no_switch("stop", NULL, loop);
+	expect_no_switch("start", NULL, loop);
+	expect_no_switch("mark", "here", loop);
+	expect_no_switch("detach", NULL, loop);
+	background_stop(samples);
+	background_stop(loop);
+}
+
 static void expect_refusal(const char *pid, const char *option, const char *line)
 {
 	struct outcome *outcome = tool("attach", "--sample", option, "--for=1s", pid);

@@ -46,7 +46,8 @@ static const char attach_help[] =
     "      --include LIST, --exclude LIST\n"
     "                      record some functions only, as EVPROF_INCLUDE and EVPROF_EXCLUDE\n"
     "      --sample[=RATE] sample stacks RATE times a second (default: 100) from outside: nothing is loaded into the\n"
-    "                      process, and it is not stopped. Ends with --for, Ctrl-C, or the process\n"
+    "                      process, and it is not stopped. Its children are not sampled. Ends with --for, Ctrl-C,\n"
+    "                      or the process\n"
     "      --socket SOCKET join the collector at this socket (default: EVPROF_SOCKET, or a private one)\n"
     "      --wait TIME     for the process to follow, which it does at its next instruction of Python (default: 10s)\n"
     "  -q, --quiet         print errors only\n"
@@ -296,11 +297,14 @@ static int detach(struct attaching *attaching)
 
 	if (find_target(attaching, attaching->target.pid) < 0)
 		return CLI_FAILED;
+	known = find_recording(attaching);
 	if (!attaching->target.has_library) {
-		output_message("evprof detach: process %d is not recorded", (int)attaching->target.pid);
+		output_message(known ? "evprof detach: process %d is sampled from outside, which ends with the evprof "
+				       "attach --sample that began it (Ctrl-C)"
+				     : "evprof detach: process %d is not recorded",
+			       (int)attaching->target.pid);
 		return CLI_FAILED;
 	}
-	known = find_recording(attaching);
 	if (ask(attaching, "detach", "") < 0)
 		return CLI_FAILED;
 	wait_for_trace(attaching);

@@ -58,9 +58,14 @@ static json_t *new_message(const struct switch_order *order, const char *action)
 			 order->name);
 }
 
-static void print_refusal(const struct switch_order *order, int pid, const char *program)
+static void print_refusal(const struct switch_order *order, const json_t *process, int pid, const char *program)
 {
-	if (strcmp(order->action, "mark") == 0)
+	if (json_is_true(json_object_get(process, "outside")))
+		output_message(
+		    "evprof %s: %d %s is sampled from outside: nothing in it could follow. Its sampling ends "
+		    "with the evprof attach --sample that began it (Ctrl-C)",
+		    order->verb, pid, program);
+	else if (strcmp(order->action, "mark") == 0)
 		output_message("evprof %s: the recording of %d %s is stopped, so it has no mark", order->verb, pid,
 			       program);
 	else
@@ -78,7 +83,7 @@ static void print_process(const struct switch_order *order, const json_t *proces
 
 	snprintf(shown, sizeof(shown), "%s", program ? program : "");
 	if (json_is_true(json_object_get(process, "refused")))
-		print_refusal(order, pid, shown);
+		print_refusal(order, process, pid, shown);
 	else if (json_is_true(json_object_get(process, "followed")) && order->done)
 		output_message("evprof: %s %d %s", order->done, pid, shown);
 	else if (json_is_true(json_object_get(process, "followed")))
@@ -89,6 +94,13 @@ static void print_process(const struct switch_order *order, const json_t *proces
 	else
 		output_message("evprof %s: %d %s takes no signal for this; it reacts at its next import or open()",
 			       order->verb, pid, shown);
+}
+
+/* A mark that a stopped recording does not have is none. */
+static bool is_failure(const struct switch_order *order, const json_t *process)
+{
+	return json_is_true(json_object_get(process, "outside")) ||
+	       (json_is_true(json_object_get(process, "refused")) && strcmp(order->action, "mark") != 0);
 }
 
 /* Counts the processes of the answers, and those that have followed. say: a line for each. */
@@ -103,7 +115,7 @@ static void read_answers(struct switching *switching, const struct control_colle
 		{
 			switching->processes++;
 			switching->followed += json_is_true(json_object_get(process, "followed"));
-			switching->refused += json_is_true(json_object_get(process, "refused"));
+			switching->refused += is_failure(switching->order, process);
 			if (say)
 				print_process(switching->order, process);
 		}
@@ -155,7 +167,7 @@ int switch_processes(const struct switch_order *order)
 	ask(&switching, "look", false, true);
 	if (switching.followed < switching.processes)
 		return CLI_DAMAGED;
-	if (!switching.refused || strcmp(order->action, "mark") == 0)
+	if (!switching.refused)
 		return status;
 	return switching.refused < switching.processes ? CLI_DAMAGED : CLI_FAILED;
 }
