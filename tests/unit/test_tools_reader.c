@@ -532,6 +532,40 @@ Test(reader, near_times_are_exact)
 	}
 }
 
+static bool records(const struct trace *trace, const char *kind)
+{
+	return trace_process_records(trace->processes[0], kind);
+}
+
+/* Other events are recorded from a moment on; what is damaged, or earlier than the one before, is left out. */
+Test(reader, changes_of_events)
+{
+	struct fixture *fixture = fixture_new();
+	struct trace *trace;
+
+	fixture_process(fixture, 1, 0);
+	fixture_meta(fixture, 0, "{\"type\":\"events\",\"process\":0,\"ticks\":100,\"events\":[\"call\",\"line\"]}");
+	fixture_meta(fixture, 0, "{\"type\":\"events\",\"process\":0,\"ticks\":99,\"events\":[\"earlier\"]}");
+	fixture_meta(fixture, 0, "{\"type\":\"events\",\"process\":0,\"ticks\":-1,\"events\":[\"negative\"]}");
+	fixture_meta(fixture, 0, "{\"type\":\"events\",\"process\":0,\"ticks\":\"200\",\"events\":[\"text\"]}");
+	fixture_meta(fixture, 0, "{\"type\":\"events\",\"process\":0,\"events\":[\"timeless\"]}");
+	fixture_meta(fixture, 0, "{\"type\":\"events\",\"process\":0,\"ticks\":200}");
+	fixture_meta(fixture, 0, "{\"type\":\"events\",\"process\":0,\"ticks\":200,\"events\":\"word\"}");
+	fixture_meta(fixture, 0, "{\"type\":\"events\",\"process\":0,\"ticks\":200,\"events\":{\"0\":\"member\"}}");
+	fixture_meta(fixture, 0, "{\"type\":\"events\",\"process\":77,\"ticks\":200,\"events\":[\"nobody\"]}");
+	fixture_meta(fixture, 0,
+		     "{\"type\":\"events\",\"process\":0,\"ticks\":200,\"events\":[7,null,{\"a\":1},[],\"free\"]}");
+	fixture_end(fixture);
+	trace = open_fixture(fixture);
+	cr_expect(trace->damage.chunks == 1, "the process that nobody knows, not %u", trace->damage.chunks);
+	cr_expect(json_array_size(trace->processes[0]->changes) == 2);
+	cr_expect(records(trace, "call") && records(trace, "line") && records(trace, "free"));
+	cr_expect(!records(trace, "earlier") && !records(trace, "negative") && !records(trace, "text"));
+	cr_expect(!records(trace, "timeless") && !records(trace, "word") && !records(trace, "member"));
+	trace_close(trace);
+	fixture_free(fixture);
+}
+
 Test(reader, names_of_threads)
 {
 	struct fixture *fixture = fixture_new();

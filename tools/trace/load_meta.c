@@ -159,12 +159,12 @@ static int load_resident(struct trace *trace, json_t *object)
 static int load_events(struct trace *trace, json_t *object)
 {
 	struct trace_process *process = member_process(trace, object);
-	const json_t *last;
+	const json_t *last, *ticks = json_object_get(object, "ticks");
 
 	if (!process)
 		return -EBADMSG;
 	last = json_array_get(process->changes, json_array_size(process->changes) - 1);
-	if (!json_is_array(json_object_get(object, "events")) ||
+	if (!json_is_array(json_object_get(object, "events")) || json_integer_value(ticks) < 0 ||
 	    (last && member_u64(object, "ticks") < member_u64(last, "ticks")))
 		return 0;
 	if (!process->changes)
