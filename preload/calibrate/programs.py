@@ -2,10 +2,6 @@
 #
 # Each loop has one kind of call, in several shapes that are frequent in programs.
 __name__ = 'evprof.calibrate'
-# Lines that never run. They move what follows far from the start of the code: beyond the small integers of any version.
-far = 80 * '        n = n + n + n\n'
-small = 0
-while small < 4096 and small + 1 is small - -1: small += 1
 times = tuple(range(100))
 def leaf(): pass
 def middle(a, b, c): return b
@@ -13,14 +9,6 @@ def some(a, b=2, *, c=3): return b
 def same(a): return a
 def outer(a): return middle(a, 1, a)
 def down(n): return n if n < 1 else down(n - 1) + 1
-def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
-def fails(): raise error
-error = ValueError()
-def each(times):
-    for i in times: yield i
-exec('def remote(times):\n    n = times\n    if n is None:\n' + far + '    for i in times: yield i\n')
-def once():
-    yield 1
 class Point:
     def __init__(self, x, y):
         self.x = x
@@ -29,6 +17,25 @@ class Point:
     def __neg__(self): return self
     def __getitem__(self, key): return key
 point = Point(1, 2)
+def calls(times):
+    p = point
+    for i in times:
+        leaf(); middle(1, 2, 3); some(1); p.get(); outer(i); down(3)
+def lengths(times, x=(1, 2)):
+    for i in times: len(x)
+# The rest is not needed for EVPROF_BUDGET.
+# Lines that never run. They move what follows far from the start of the code: beyond the small integers of any version.
+far = 80 * '        n = n + n + n\n'
+small = 0
+while small < 4096 and small + 1 is small - -1: small += 1
+def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+def fails(): raise error
+error = ValueError()
+def each(times):
+    for i in times: yield i
+exec('def remote(times):\n    n = times\n    if n is None:\n' + far + '    for i in times: yield i\n')
+def once():
+    yield 1
 def nothing(times):
     for i in times: pass
 def plain(times):
@@ -39,10 +46,6 @@ def plain(times):
         pair = [p.x, n]
 def leaves(times):
     for i in times: leaf()
-def calls(times):
-    p = point
-    for i in times:
-        leaf(); middle(1, 2, 3); some(1); p.get(); outer(i); down(3)
 def recursion(times): fib(12)
 def catches(times):
     for i in times:
@@ -62,8 +65,6 @@ def pulls(times): sum(each(times))
 def generators(times):
     for i in times:
         for k in once(): pass
-def lengths(times, x=(1, 2)):
-    for i in times: len(x)
 exec('def distances(times, x=(1, 2)):\n    n = times\n    if n is None:\n' + far + '    for i in times: len(x)\n')
 def appends(times):
     l = []

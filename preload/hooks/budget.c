@@ -19,39 +19,71 @@
 #include "ring/writer.h"
 
 #define LISTEN_NS 2000000 /* a burst; the kernel's timer adds up to a tick of the system */
-#define CREDIT_NS 1e7	  /* that recording may cost before anything is thinned: a start is no sample of the program */
-#define LOOK_NS 20000000  /* between two looks at the cost, while all is recorded ... */
-#define LOOK_THINNED_NS 100000000
+#define LOOK_FIRST_NS 5000000
+#define LOOK_NS 20000000	  /* between two looks at the cost, while all is recorded ... */
+#define LOOK_SOON_NS 10000000	  /* ... after a choice, and twice the time after each look ... */
+#define LOOK_THINNED_NS 100000000 /* ... up to this */
 #define AGAIN_NS 2000000
 #define BURST_WAIT_MIN_NS 200000000.0 /* mean time from a burst to the next one */
 #define BURST_WAIT_MAX_NS 5e9
 #define BURST_SHARE 0.25 /* of the budget, for bursts */
 #define LEAVE 0.75	 /* of the budget, for what is recorded all the time */
-#define OVER 1.3	 /* times the budget: a new choice is made */
+#define LEAVE_MIN 0.25	 /* ... with debts, and ... */
+#define LEAVE_MAX 2	 /* ... with savings */
+#define OVER 1.3	 /* times what was expected: more functions are chosen */
+#define SETTLE_NS 5e8	 /* CPU time in which a debt is paid */
+#define SAVED_NS 2e9	 /* CPU time whose budget may be saved */
+/*
+ * A collector with less CPU time at the beginning is that of this session. Its CPU time counts, but for what cannot be
+ * due to the events of this process.
+ */
+#define COLLECTOR_NEW_NS 30000000
+#define COLLECTOR_MOST 4
+#define COLLECTOR_IDLE_SHARE 0.01
 
-double budget_event_ns = 30;
+struct budget_costs budget_costs = {.event_ns = 25, .define_ns = 2000, .instrument_ns = 500};
 
 static struct {
 	bool on;
-	bool thinned;	    /* some functions are */
-	bool listens;	    /* since begin_ns, to choose; the rings still have what came since */
-	uint64_t begin_ns;  /* CPU time of the process at the last change or look */
-	double spent_ns;    /* cost of the events so far, up to begin_ns */
-	uint64_t burst_ns;  /* CPU time of the next burst */
-	double expected;    /* what recording costs while functions are thinned, relative to the program */
-	uint64_t events;    /* words in all rings at begin_ns */
-	uint32_t forgotten; /* process->ids_forgotten */
+	bool thinned;	      /* some functions are */
+	bool listens;	      /* since begin_ns, to choose; the rings still have what came since */
+	uint64_t begin_ns;    /* CPU time of the process at the last change or look */
+	uint64_t burst_ns;    /* CPU time of the next burst */
+	uint64_t listen_ns;   /* likewise, from which on all may be listened to for another reason */
+	uint64_t look_ns;     /* between the last look and the next one, while functions are thinned */
+	double burst_cost_ns; /* account.cost_ns when the last burst began */
+	double expected;      /* what recording costs while functions are thinned, relative to the program */
+	uint64_t events;      /* words in all rings at begin_ns */
+	uint32_t forgotten;   /* process->ids_forgotten */
 	uint64_t random_state;
 	struct thin_set set;
 	const struct object *codes[WIRE_THIN_MOST]; /* of the set; may have died since */
 } budget;
 
-static uint64_t cpu_now(void)
+/*
+ * What recording has cost, and what it might have: balance_ns = sum of (share * CPU time without recording - cost), at
+ * most what SAVED_NS gives.
+ */
+static struct {
+	double balance_ns;
+	double cost_ns, program_ns; /* so far, all of it, and the program's part */
+	double due_ns;		    /* of the program's part, since begin_ns: measured, not counted */
+	uint32_t codes;		    /* next_code at begin_ns */
+	uint64_t collector_ns;	    /* its CPU time at begin_ns; 0: not known */
+	bool begun, collector_tried;
+	pid_t pid;
+} account;
+
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return clock_gettime(clock, &t) ? 0 : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t cpu_now(void)
+{
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* The C library's functions allocate. The child of a fork has no timer. */
@@ -95,39 +127,93 @@ static uint64_t words_written(void)
 	return words;
 }
 
-static void note_begin(uint64_t now_ns)
-{
-	uint64_t events = words_written();
-
-	if (events > budget.events)
-		budget.spent_ns += (double)(events - budget.events) * budget_event_ns;
-	budget.begin_ns = now_ns;
-	budget.events = events;
-}
-
-static void begin_counts(uint64_t now_ns)
-{
-	budget.listens = true;
-	event_counts_begin();
-	note_begin(now_ns);
-}
-
 static double allowed_share(void)
 {
 	return (double)config.budget / 100000.0;
 }
 
-/* The cost of events, relative to the CPU time without them. */
-static double share_of(double events, double cpu_ns)
+/* The kernel's clock of another process's CPU time, see clock_getcpuclockid(3). */
+static uint64_t collector_cpu(void)
 {
-	double cost = events * budget_event_ns;
+	int pid = atomic_load_explicit(&process->header->collector_pid, memory_order_relaxed);
+
+	return pid > 0 ? clock_ns((clockid_t)(~(uint32_t)pid << 3 | 2)) : 0;
+}
+
+/* The collector's share since begin_ns: its CPU time if it works for this session alone, else a constant an event. */
+static double collector_cost(double events, double cpu_ns)
+{
+	uint64_t now = account.collector_tried && !account.collector_ns ? 0 : collector_cpu(), before;
+	double most = COLLECTOR_MOST * events * BUDGET_COLLECTOR_NS + COLLECTOR_IDLE_SHARE * cpu_ns, cost;
+
+	if (!account.collector_tried && now) {
+		account.collector_tried = true;
+		account.collector_ns = config.session_first == getpid() && now < COLLECTOR_NEW_NS ? now : 0;
+		return (double)account.collector_ns;
+	}
+	if (!now || !account.collector_ns)
+		return events * BUDGET_COLLECTOR_NS;
+	before = account.collector_ns;
+	account.collector_ns = now > before ? now : before;
+	cost = (double)(account.collector_ns - before);
+	return cost < most ? cost : most;
+}
+
+/* Posts what has happened since begin_ns to the account. */
+static void note_begin(uint64_t now_ns)
+{
+	uint64_t words = words_written();
+	double events = words > budget.events ? (double)(words - budget.events) : 0;
+	double cost = events * budget_costs.event_ns + account.due_ns, most = SAVED_NS * allowed_share();
+	double cpu_ns = (double)(now_ns - budget.begin_ns);
+
+	if (process->next_code > account.codes)
+		cost += (double)(process->next_code - account.codes) * budget_costs.define_ns;
+	account.program_ns += cost;
+	account.balance_ns += allowed_share() * (cpu_ns > cost ? cpu_ns - cost : 0);
+	cost += collector_cost(events, cpu_ns);
+	account.balance_ns -= cost;
+	account.balance_ns = account.balance_ns < most ? account.balance_ns : most;
+	account.cost_ns += cost;
+	account.due_ns = 0;
+	account.codes = process->next_code;
+	budget.begin_ns = now_ns;
+	budget.events = words;
+}
+
+static void begin_counts(uint64_t now_ns)
+{
+	event_counts_begin();
+	note_begin(now_ns);
+}
+
+static double event_cost(void)
+{
+	return budget_costs.event_ns + BUDGET_COLLECTOR_NS;
+}
+
+/* The cost of the events since begin_ns, relative to the CPU time without them. */
+static double share_since(uint64_t now_ns)
+{
+	double cost = (double)(words_written() - budget.events) * event_cost();
+	double cpu_ns = (double)(now_ns - budget.begin_ns);
 
 	return cost < cpu_ns ? cost / (cpu_ns - cost) : 1e9;
 }
 
+/* The share of what is recorded all the time, which leaves room for bursts, and pays debts. */
+static double wanted_share(void)
+{
+	double allowed = allowed_share(), wanted = LEAVE * allowed + account.balance_ns / SETTLE_NS;
+
+	return wanted < LEAVE_MIN * allowed   ? LEAVE_MIN * allowed
+	       : wanted > LEAVE_MAX * allowed ? LEAVE_MAX * allowed
+					      : wanted;
+}
+
 static uint32_t value_of(unsigned why)
 {
-	return wire_thin_value(why, (uint32_t)(budget_event_ns * 10));
+	return wire_thin_value(why, (uint32_t)(event_cost() * 10));
 }
 
 /* The events of all functions come again, from the next instruction on. */
@@ -140,105 +226,163 @@ static void listen(bool random, uint64_t now_ns)
 	budget.thinned = false;
 	budget.set.count = 0;
 	begin_counts(now_ns);
+	budget.listens = true;
+	budget.burst_cost_ns = account.cost_ns;
 }
 
-/* Takes the chosen functions whose code is plain: no coroutine, and nothing that is examined at each call. */
-static void take_set(const struct event_counts *counts)
+/* The place of a function in the set; the next free one if it is not there; WIRE_THIN_MOST: there is none. */
+static uint32_t place_of(uint32_t id)
 {
-	budget.set.count = 0;
-	for (uint32_t i = 0; i < counts->count && budget.set.count < WIRE_THIN_MOST; i++) {
+	uint32_t i = 0;
+
+	while (i < budget.set.count && (budget.set.ids[i] & WIRE_ARG_MAX) != id)
+		i++;
+	return i;
+}
+
+/*
+ * Adds the chosen functions whose code is plain: no coroutine, and nothing that is examined at each call. Returns how
+ * many there are.
+ */
+static uint32_t take_set(const struct event_counts *counts)
+{
+	uint32_t taken = 0, place;
+
+	for (uint32_t i = 0; i < counts->count; i++) {
 		const struct function_events *function = &counts->at[i];
 
 		enum thinned thinned = function->own.chosen ? THINNED
 				       : function->c.chosen ? THINNED_C_CALLS
 							    : THINNED_NOT;
 
-		if (!thinned || !definitions_thin_code(function->code, function->id, thinned))
+		place = place_of(function->id);
+		if (!thinned || place == WIRE_THIN_MOST ||
+		    (place < budget.set.count && budget.set.ids[place] == function->id) ||
+		    !definitions_thin_code(function->code, function->id, thinned))
 			continue;
-		budget.codes[budget.set.count] = function->code;
-		budget.set.ids[budget.set.count++] = function->id | (thinned == THINNED ? 0 : WIRE_THIN_C_CALLS);
+		budget.codes[place] = function->code;
+		budget.set.ids[place] = function->id | (thinned == THINNED ? 0 : WIRE_THIN_C_CALLS);
+		budget.set.count += place == budget.set.count;
+		taken++;
 	}
+	return taken;
 }
 
 /* The next burst: its own cost is a part of the budget. */
-static void plan_burst(double full_share, double burst_ns, uint64_t now_ns)
+static void plan_burst(double cost_ns, uint64_t now_ns)
 {
-	double wait = burst_ns * full_share / (BURST_SHARE * allowed_share());
+	double wait = cost_ns / (BURST_SHARE * allowed_share());
 
 	wait = wait < BURST_WAIT_MIN_NS ? BURST_WAIT_MIN_NS : wait > BURST_WAIT_MAX_NS ? BURST_WAIT_MAX_NS : wait;
 	budget.burst_ns = now_ns + (uint64_t)(wait * draw_wait());
+	budget.listen_ns = now_ns + (uint64_t)wait;
 }
 
-static void choose(uint64_t now_ns)
+/* Chooses from the events since begin_ns. False: the rings have none of them any more. */
+static bool choose(uint64_t now_ns)
 {
-	double full = share_of((double)(words_written() - budget.events), (double)(now_ns - budget.begin_ns));
-	const struct event_counts *counts;
+	double full = share_since(now_ns), wanted = wanted_share(), ns = (double)(now_ns - budget.begin_ns);
+	const struct event_counts *counts = NULL;
+	uint32_t taken = 0;
 
-	if (full > allowed_share()) {
-		counts = event_counts_choose(LEAVE * allowed_share() / full);
-		take_set(counts);
-		budget.expected = full * counts->left;
+	if (full > wanted) {
+		counts = event_counts_choose(wanted / full);
+		taken = take_set(counts);
+		budget.expected = counts->events ? full * counts->left : 0;
+		if (budget.listens) /* after restart_events(): the code of each is instrumented again */
+			account.due_ns += counts->functions * budget_costs.instrument_ns;
 	}
-	if (budget.set.count) {
+	note_begin(now_ns);
+	if (taken) {
 		thin_change(WIRE_THIN, value_of(0), now_ns, &budget.set);
 		writer_reserve(WIRE_THIN);
-		budget.thinned = true;
-		plan_burst(full, (double)(now_ns - budget.begin_ns), now_ns);
 	}
-	log_line(LOG_DEBUG, "budget: recording everything adds %.1f %%, listened for %.1f ms; %u functions are thinned",
-		 100 * full, (double)(now_ns - budget.begin_ns) / 1e6, budget.set.count);
+	if (taken && !budget.thinned) {
+		budget.thinned = true;
+		plan_burst(budget.listens ? account.cost_ns - budget.burst_cost_ns : full * LISTEN_NS, now_ns);
+	}
+	log_line(LOG_DEBUG,
+		 "budget: recording adds %.1f %% for %.1f ms; %u functions are thinned, %u of them now; in all %.1f ms "
+		 "of %.1f, balance %.1f",
+		 100 * full, ns / 1e6, budget.set.count, taken, account.cost_ns / 1e6, (double)now_ns / 1e6,
+		 account.balance_ns / 1e6);
 	budget.listens = false;
-	note_begin(now_ns);
+	begin_counts(now_ns);
+	budget.look_ns = LOOK_SOON_NS;
+	return !counts || counts->events;
 }
 
 /* The time until the next burst, or the next look at the cost. */
 static uint64_t next_step(uint64_t now_ns)
 {
+	uint64_t look_ns = budget.look_ns;
+
 	if (!budget.thinned)
 		return LOOK_NS;
-	if (budget.burst_ns >= now_ns + LOOK_THINNED_NS)
-		return LOOK_THINNED_NS;
+	budget.look_ns = 2 * look_ns < LOOK_THINNED_NS ? 2 * look_ns : LOOK_THINNED_NS;
+	if (budget.burst_ns >= now_ns + look_ns)
+		return look_ns;
 	return budget.burst_ns > now_ns ? budget.burst_ns - now_ns + 1 : 1;
+}
+
+/* Whether recording costs more than it may; while functions are thinned, more than was foreseen. */
+static bool is_over(uint64_t now_ns)
+{
+	double share = share_since(now_ns), wanted = wanted_share();
+
+	if (!budget.thinned)
+		return account.balance_ns < 0 && share > wanted;
+	if (budget.set.count == WIRE_THIN_MOST && now_ns < budget.listen_ns)
+		return false;
+	return share > OVER * (budget.expected > wanted ? budget.expected : wanted);
 }
 
 /* Returns the time until the next step. */
 static uint64_t step(uint64_t now_ns)
 {
-	double share, allowed = allowed_share();
 	bool burst = budget.thinned && now_ns >= budget.burst_ns;
 
 	if (!(config.events & EVENT_CALL) || config.events & EVENT_LINE) { /* evprof start --events */
 		note_begin(now_ns);
 		return LOOK_NS;
 	}
-	if (budget.listens) {
-		choose(now_ns);
-		return next_step(now_ns);
-	}
-	share = share_of((double)(words_written() - budget.events), (double)(now_ns - budget.begin_ns));
-	if (budget.thinned)
-		allowed = OVER * (budget.expected > allowed ? budget.expected : allowed);
-	if (!burst && (share <= allowed || (!budget.thinned && budget.spent_ns < CREDIT_NS))) {
-		note_begin(now_ns);
-		return next_step(now_ns);
-	}
-	if (budget.thinned) {
-		listen(burst, now_ns);
-		hooks_monitoring_restart();
-	} else {
+	if (!burst && !budget.listens && !is_over(now_ns)) {
 		begin_counts(now_ns);
+		return next_step(now_ns);
 	}
+	if (!burst && (budget.listens || budget.set.count < WIRE_THIN_MOST))
+		return choose(now_ns) ? next_step(now_ns) : LISTEN_NS;
+	listen(burst, now_ns);
+	hooks_monitoring_restart();
 	return LISTEN_NS;
 }
 
 int budget_turn(void *data)
 {
+	uint64_t begin_ns;
+
 	(void)data;
 	if (!budget.on || !process || atomic_load(&process->status) != PROCESS_JOINED ||
 	    !atomic_exchange(&process->budget_due, 0))
 		return 0;
-	set_timer(step(cpu_now()));
+	set_timer(step(begin_ns = cpu_now()));
+	budget_charge(begin_ns);
 	return 0;
+}
+
+void budget_charge(uint64_t since_ns)
+{
+	if (!config.budget)
+		return;
+	if (!account.begun)
+		budget.begin_ns = since_ns;
+	account.begun = true;
+	account.due_ns += (double)(cpu_now() - since_ns);
+}
+
+uint64_t budget_clock(void)
+{
+	return cpu_now();
 }
 
 void budget_due(void)
@@ -291,10 +435,17 @@ void budget_look(void)
 		thin_forget();
 		hooks_monitoring_restart();
 	}
-	budget.events = 0;
+	if (account.pid && account.pid != getpid()) {
+		memset(&account, 0, sizeof(account));
+		account.begun = true;
+		budget.begin_ns = 0;
+	}
+	account.pid = getpid();
+	account.codes = process->next_code;
+	budget.events = words_written();
 	budget.listens = false;
-	set_timer(LOOK_NS);
-	note_begin(cpu_now());
+	set_timer(LOOK_FIRST_NS);
+	begin_counts(cpu_now());
 	/* Nothing is thinned so far. Readers learn that it may be, and note which C functions are called by whom. */
 	thin_change(WIRE_THIN_END, value_of(WIRE_BURST_OTHER), budget.begin_ns, &budget.set);
 }
@@ -309,6 +460,9 @@ void budget_finish(void)
 {
 	bool thinned = budget.thinned;
 
+	if (budget.on && process->budget_timer)
+		note_begin(cpu_now());
+	log_line(LOG_DEBUG, "budget: %.1f ms of %.1f ms", account.cost_ns / 1e6, (double)budget.begin_ns / 1e6);
 	budget_pause();
 	if (thinned)
 		hooks_monitoring_restart();

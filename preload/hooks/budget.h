@@ -2,8 +2,11 @@
  * budget.h - keeps the cost of recording within EVPROF_BUDGET, by leaving out the events of functions that are called
  * often and take little time. From 3.12 on, with the GIL.
  *
- *   listen   all events are recorded for some ms. Then the rings show which functions give the most events.
- *   thin     the events of some of these are off. A burst at a random time listens again.
+ *   account  what recording has cost, against what it may: events by what each costs, the start, the steps of this
+ *            file, and the collector's CPU time. A debt is paid by recording less, a saving may be spent.
+ *   thin     with a debt: the rings show which functions gave the most events; the events of some of these are off.
+ *            If others give more than was expected, they are thinned, too.
+ *   burst    at a random time all events are recorded for some ms; then functions are chosen anew.
  *
  * A function is thinned as a whole: its calls and ends, and the calls of C functions that it makes. So each C function
  * is recorded exactly but for the calls that thinned functions make. A thinned code object has CODE_THINNED in its id;
@@ -16,12 +19,24 @@
 #define PRELOAD_HOOKS_BUDGET_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* The value in the signal of the timer. */
 #define BUDGET_SIGNAL_VALUE 19
 
-/* What an event costs the program, in ns. */
-extern double budget_event_ns;
+/* What recording costs the program, in ns; calibrate.c measures it. */
+struct budget_costs {
+	double event_ns;
+	double define_ns;     /* of a function's first event, with its definition and the instrumentation of its code */
+	double instrument_ns; /* of the instrumentation of its code, after restart_events() */
+};
+extern struct budget_costs budget_costs;
+
+#define BUDGET_COLLECTOR_NS 5 /* of an event, docs/performance.md */
+
+/* The CPU time of the process in ns, and the charge for what has happened since: measured, without events. */
+uint64_t budget_clock(void);
+void budget_charge(uint64_t since_ns);
 
 /* Whether there is a budget, and this Python can keep it; one line if it cannot. Once Python runs. */
 bool budget_begin(void);

@@ -272,6 +272,8 @@ const struct event_counts *event_counts_choose(double left)
 			break;
 		result->at[result->count] = counts.at[result->count];
 	}
+	result->events = counts.events;
+	result->functions = counts.count;
 	find_codes();
 	events = (double)counts.events;
 	for (; events > left * (double)counts.events && spared; events -= spared)

@@ -34,7 +34,9 @@ struct function_events {
 struct event_counts {
 	struct function_events at[EVENT_COUNTS_MOST]; /* most events first */
 	uint32_t count;
-	double left; /* share of all events that remains */
+	uint64_t events;    /* 0: they are in the rings no more */
+	uint32_t functions; /* with events */
+	double left;	    /* share of all events that remains */
 };
 
 /* The moment from which events count. GIL held. */

@@ -48,10 +48,13 @@ static bool late; /* the library was loaded into a running Python: recording beg
 
 static void set_hooks(void)
 {
+	uint64_t begin_ns = budget_clock();
+
 	if (!late && install_in_thread())
 		calibrate_soon();
 	if (!late)
 		requests_begin();
+	budget_charge(begin_ns);
 }
 
 void bootstrap_begin(void)
@@ -328,6 +331,7 @@ static void log_no_python(void)
 static __attribute__((constructor)) void library_loaded(void)
 {
 	const char *on = getenv(ENV_SWITCH);
+	uint64_t begin_ns = budget_clock();
 	int saved_errno = errno;
 
 	if (on && !strcmp(on, "0"))
@@ -339,5 +343,6 @@ static __attribute__((constructor)) void library_loaded(void)
 	constructs = false;
 	if (!python.found)
 		log_no_python();
+	budget_charge(begin_ns);
 	errno = saved_errno;
 }
