@@ -306,6 +306,48 @@ Test(api, arrow_arrays_outlive_everything)
 	}
 }
 
+/* A loop of Python has a batch until it has the next one: two tables are enough for any number of batches.
+ * A mark behind the rows of the first two is found again. An address says nothing, as new memory may have the old
+ * one.
+ */
+Test(api, memory_of_batches_is_used_again)
+{
+	static const char *const options[] = {"batch-rows", "1", NULL};
+	struct fixture *other = fixture_new();
+	uint32_t process = fixture_process(other, 10, 1), thread = fixture_thread(other, process, 11, 1000);
+	struct arrow_array arrays[2] = {{0}};
+	struct evprof_trace *opened;
+	struct arrow_stream stream;
+	int64_t *mark;
+	unsigned count;
+
+	for (unsigned i = 0; i < 50000; i++) {
+		fixture_event(other, thread, WIRE_CALL, 1, 10);
+		fixture_event(other, thread, WIRE_RETURN, 1, 10);
+		if (i % 1000 == 0)
+			fixture_flush(other, thread);
+	}
+	opened = open_other(other);
+	cr_assert_eq(evprof_trace_stream(opened, options, &stream, error, sizeof(error)), 0, "%s", error);
+	for (count = 0;; count++) {
+		struct arrow_array *array = &arrays[count % 2];
+
+		if (array->release)
+			array->release(array);
+		cr_assert_eq(stream.get_next(&stream, array), 0);
+		if (!array->release)
+			break;
+		mark = (int64_t *)array->children[0]->buffers[1] + 16384; /* behind any batch of one step */
+		if (count < 2)
+			*mark = -1;
+		cr_expect_eq(*mark, -1, "batch %u", count);
+	}
+	cr_assert_geq(count, 4);
+	arrays[(count - 1) % 2].release(&arrays[(count - 1) % 2]);
+	stream.release(&stream);
+	evprof_trace_close(opened);
+}
+
 Test(api, errors)
 {
 	static const char *const wrong[][3] = {

@@ -10,12 +10,15 @@
 #include "api/handle.h"
 
 #define ERROR_BYTES 256
+/* Python's loops drop a batch when they have the next one. */
+#define POOL 2
 
 struct event_batches {
 	struct evprof_trace *handle;
 	struct options options;
 	struct event_rows rows;
-	struct evprof_table *last; /* its memory is used again if nobody else has it */
+	struct evprof_table *pool[POOL]; /* in turn; the memory is used again if nobody else has it */
+	unsigned given;
 	char error[ERROR_BYTES];
 };
 
@@ -24,19 +27,19 @@ struct event_batches {
 static struct evprof_table *fresh_table(struct event_batches *batches)
 {
 	uint64_t rows = (uint64_t)batches->options.batch_rows + UINT64_C(2) * EVENT_ROWS_STEP;
-	struct evprof_table *last = batches->last;
+	struct evprof_table **place = &batches->pool[batches->given++ % POOL];
 
-	if (last && atomic_load_explicit(&last->references, memory_order_acquire) == 1) {
-		event_rows_clear(&batches->rows, last);
-		return last;
+	if (*place && atomic_load_explicit(&(*place)->references, memory_order_acquire) == 1) {
+		event_rows_clear(&batches->rows, *place);
+		return *place;
 	}
-	table_drop(last);
-	batches->last = event_rows_table(&batches->rows);
-	if (batches->last && table_reserve(batches->last, rows) < 0) {
-		table_drop(batches->last);
-		batches->last = NULL;
+	table_drop(*place);
+	*place = event_rows_table(&batches->rows);
+	if (*place && table_reserve(*place, rows) < 0) {
+		table_drop(*place);
+		*place = NULL;
 	}
-	return batches->last;
+	return *place;
 }
 
 static int next_batch(struct event_batches *batches, struct arrow_array *array)
@@ -98,7 +101,8 @@ static void release(struct arrow_stream *stream)
 	struct event_batches *batches = stream->owner;
 	struct handle_call call;
 
-	table_drop(batches->last);
+	for (unsigned i = 0; i < POOL; i++)
+		table_drop(batches->pool[i]);
 	/* What cannot be locked belongs to the parent of a fork. */
 	if (handle_enter(&call, batches->handle, &(struct why){NULL, 0}) == 0) {
 		event_rows_done(&batches->rows);
