@@ -300,6 +300,37 @@ Test(sites, missing_stacks_are_counted)
 				  "alive\n");
 }
 
+/* What is allocated after the peak has rows behind those of the peak. */
+Test(sites, rows_without_a_peak_come_last)
+{
+	event(WIRE_CALL, MAIN, 0);
+	made(0x100, 100);
+	freed(0x100);
+	event(WIRE_CALL, F, 0);
+	made(0x200, 70);
+	event(WIRE_RETURN, F, 1);
+	event(WIRE_RETURN, MAIN, 1);
+	save(0);
+	cr_expect_eq(run(cmd_memory, "--limit 1 TRACE"), 0, "%s", ran.err);
+	cr_expect(strstr(ran.out, "1 more; --limit all shows them\n") && !strstr(ran.out, "K.f"), "%s", ran.out);
+	run(cmd_memory, "TRACE");
+	cr_expect(strstr(ran.out, "    100 B   100 %       0 B     100 B           1           1  ") &&
+		      strstr(ran.out, "      0 B   0.0 %      70 B      70 B           1           0  K.f"),
+		  "%s", ran.out);
+	run(cmd_memory, "--sort end TRACE");
+	cr_expect(!strstr(ran.out, "    100 B   "), "nothing of it is left: %s", ran.out);
+}
+
+/* Calls show tasks. */
+Test(sites, tasks_are_not_known_without_calls, .init = NULL)
+{
+	begin_process("\"malloc\"");
+	made(0x100, 1);
+	save(0);
+	cr_expect_eq(run(cmd_memory, "--by task TRACE"), 0);
+	cr_expect(strstr(ran.err, "tasks are known only where calls are recorded"), "%s", ran.err);
+}
+
 Test(sites, one_line_says_what_is_wrong)
 {
 	static const char *const wrong[] = {

@@ -200,6 +200,14 @@ static void warn_of_unseen(const struct trace *trace)
 	}
 }
 
+/* Tasks are known by the calls that run them. */
+static void warn_of_tasks(const struct request *request, const struct trace *trace)
+{
+	if (request->options.by == MEMORY_BY_TASK && !trace_records(trace, "call"))
+		fprintf(stderr, "evprof memory: tasks are known only where calls are recorded, too: --memory --events "
+				"call\n");
+}
+
 static int write_memory(struct request *request, struct trace *trace, const char *path, bool *has)
 {
 	struct report_memory *report = &request->report;
@@ -231,6 +239,7 @@ static int write_memory(struct request *request, struct trace *trace, const char
 		fprintf(stderr, "evprof memory: %llu processes that ended before these are not in the trace\n",
 			(unsigned long long)trace_left_out(trace));
 	warn_of_unseen(trace);
+	warn_of_tasks(request, trace);
 	if (report->format == MEMORY_CSV)
 		trace_warn_of_memory_sampling(trace);
 	return terminal_close(&output);

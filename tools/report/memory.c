@@ -47,14 +47,18 @@ static int by_measure(const void *left, const void *right, void *owner)
 		   ?: compare_u64(a->native, b->native);
 }
 
-/* Removes the sites that the report leaves out, and sorts the others. Returns how many remain. */
+/*
+ * Removes the sites that the report leaves out, and sorts the others. Returns how many remain. In order of the peak
+ * those that had nothing then come last: they may have much at the end.
+ */
 static uint32_t sort_sites(const struct report_memory *report, struct memory *memory)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < memory->site_count; i++) {
 		const struct live_weights *weights = &memory->sites[i].weights;
-		bool has = measure_of(weights, report->order) > 0;
+		bool has =
+		    measure_of(weights, report->order) > 0 || (report->order == MEMORY_BY_PEAK && !report->leaks);
 
 		if (has || (report->format != MEMORY_TEXT && !report->leaks && report->order != MEMORY_BY_TEMPORARY))
 			memory->sites[kept++] = memory->sites[i];
@@ -138,6 +142,7 @@ static void put_resident(const struct report_memory *report, const struct reside
 	    [RESIDENT_REST] = "free, or not known",
 	};
 	struct output *output = report->output;
+	bool first = true;
 
 	if (!resident->known)
 		return;
@@ -150,7 +155,8 @@ static void put_resident(const struct report_memory *report, const struct reside
 
 		if (!bytes)
 			continue;
-		output_string(output, i ? ", " : ": ");
+		output_string(output, first ? ": " : ", ");
+		first = false;
 		put_bytes(output, bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes, 0);
 		output_format(output, " %s", bytes < 0 ? "less, not touched" : names[i]);
 	}
@@ -218,8 +224,8 @@ static void put_summary(const struct report_memory *report, const struct memory 
 		output_string(output, "  " TRACE_ALIVE_ONLY_TEXT "\n");
 	put_all_resident(report, memory);
 	if (memory->live.missing_stacks)
-		output_format(output, "  missing   %" PRIu64 " allocations have no stack\n",
-			      memory->live.missing_stacks);
+		output_format(output, "  missing   %" PRIu64 " allocation%s no stack\n", memory->live.missing_stacks,
+			      memory->live.missing_stacks == 1 ? " has" : "s have");
 }
 
 /* Where allocations are sampled, nobody knows which are temporary. */
