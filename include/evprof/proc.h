@@ -57,6 +57,58 @@ static inline ssize_t proc_read(const char *path, char *text, size_t size)
 	return n < 0 ? -EIO : (ssize_t)used;
 }
 
+/* The argument that names the program: a script, a module after -m, or NULL. */
+static inline const char *proc_program_argument(const char *arguments, ssize_t size)
+{
+	for (const char *p = arguments + strlen(arguments) + 1; p < arguments + size; p += strlen(p) + 1) {
+		if (p[0] != '-')
+			return p;
+		if (!strcmp(p, "-m"))
+			return p + 3 < arguments + size ? p + 3 : NULL;
+		if (!strncmp(p, "-m", 2) && p[2])
+			return p + 2;
+		if (p[1] == 'c' || !p[1])
+			return NULL;
+		if (!strcmp(p, "-W") || !strcmp(p, "-X"))
+			p += 3; /* its value is the next argument */
+	}
+	return NULL;
+}
+
+/*
+ * The script or module of a process for file names: [A-Za-z0-9._-] only. arguments: its /proc/PID/cmdline, as proc_read()
+ * gave it; bytes at most 0: it has none.
+ */
+static inline void proc_program_name(const char *arguments, ssize_t bytes, char *out, size_t size)
+{
+	const char *program = bytes > 0 ? arguments : "python", *slash;
+	size_t used = 0, length;
+
+	slash = strrchr(program, '/');
+	program = slash ? slash + 1 : program;
+	if (bytes > 0 && !strncmp(program, "python", 6)) {
+		const char *script = proc_program_argument(arguments, bytes);
+
+		if (script) {
+			slash = strrchr(script, '/');
+			program = slash ? slash + 1 : script;
+		}
+	}
+	length = strlen(program);
+	if (length > 3 && !strcmp(program + length - 3, ".py"))
+		length -= 3;
+	for (size_t i = 0; i < length && used < size - 1 && used < 64; i++) {
+		char c = program[i];
+		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+			     c == '-' || (c == '.' && i > 0);
+
+		out[used++] = plain ? c : '_';
+	}
+	if (!used)
+		out[used++] = '_';
+	out[used] = 0;
+}
+
 /* Whether each user has a number in this process's user namespace, as in the first one: 65534 is a user like others. */
 static inline bool proc_has_all_users(void)
 {

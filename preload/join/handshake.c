@@ -120,56 +120,6 @@ enum poke handshake_poke(void)
 	return fd >= 0 || fd == -EAGAIN ? POKE_WOKEN : POKE_FAILED;
 }
 
-/* The argument that names the program: a script, a module after -m, or NULL. */
-static const char *find_program(const char *arguments, long size)
-{
-	for (const char *p = arguments + strlen(arguments) + 1; p < arguments + size; p += strlen(p) + 1) {
-		if (p[0] != '-')
-			return p;
-		if (!strcmp(p, "-m"))
-			return p + 3 < arguments + size ? p + 3 : NULL;
-		if (!strncmp(p, "-m", 2) && p[2])
-			return p + 2;
-		if (p[1] == 'c' || !p[1])
-			return NULL;
-		if (!strcmp(p, "-W") || !strcmp(p, "-X"))
-			p += 3; /* its value is the next argument */
-	}
-	return NULL;
-}
-
-/* The script or module of this process for file names: [A-Za-z0-9._-] only. scratch: room for the command line. */
-static void program_name(char *out, size_t size, char *scratch, size_t scratch_size)
-{
-	long n = proc_read("/proc/self/cmdline", scratch, scratch_size);
-	const char *program = n > 0 ? scratch : "python", *slash;
-	size_t used = 0, length;
-
-	slash = strrchr(program, '/');
-	program = slash ? slash + 1 : program;
-	if (n > 0 && !strncmp(program, "python", 6)) {
-		const char *script = find_program(scratch, n);
-
-		if (script) {
-			slash = strrchr(script, '/');
-			program = slash ? slash + 1 : script;
-		}
-	}
-	length = strlen(program);
-	if (length > 3 && !strcmp(program + length - 3, ".py"))
-		length -= 3;
-	for (size_t i = 0; i < length && used < size - 1 && used < 64; i++) {
-		char c = program[i];
-		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-			     c == '-' || (c == '.' && i > 0);
-
-		out[used++] = plain ? c : '_';
-	}
-	if (!used)
-		out[used++] = '_';
-	out[used] = 0;
-}
-
 static void add_argv(struct text *text, char *scratch, size_t size)
 {
 	long n =
@@ -250,7 +200,8 @@ static void build_message(struct text *text, int start, char *scratch, size_t si
 	text_add(text, ",\"pid\":%d,\"ppid\":%d,\"start_time\":%llu,\"root\":%s", (int)getpid(), (int)getppid(),
 		 (unsigned long long)proc_start_time(0, NULL, NULL), session.first == getpid() ? "true" : "false");
 	add_string(text, "python", python_version());
-	program_name(scratch, size / 2, half, size / 2);
+	n = proc_read("/proc/self/cmdline", half, size / 2);
+	proc_program_name(half, n, scratch, size / 2);
 	add_string(text, "program", scratch);
 	n = readlink("/proc/self/exe", scratch, size / 2 - 1);
 	scratch[n > 0 ? n : 0] = 0;

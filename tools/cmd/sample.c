@@ -141,7 +141,7 @@ static json_t *valid_text(const char *text)
 	return string ? string : json_string("");
 }
 
-static json_t *read_arguments(pid_t pid)
+static json_t *read_arguments(pid_t pid, char *program, size_t size)
 {
 	static char text[CONTROL_ARGV_MAX_BYTES];
 	json_t *arguments = json_array();
@@ -150,6 +150,7 @@ static json_t *read_arguments(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
 	bytes = proc_read(path, text, sizeof(text));
+	proc_program_name(text, bytes, program, size);
 	for (ssize_t at = 0; at < bytes; at += (ssize_t)strlen(text + at) + 1)
 		json_array_append_new(arguments, valid_text(text + at));
 	return arguments;
@@ -166,32 +167,16 @@ static json_t *read_link(pid_t pid, const char *name)
 	return valid_text(target);
 }
 
-/* The name of its script for files, or its own: [A-Za-z0-9._-] only. */
-static void name_program(const struct target *target, const json_t *arguments, char name[256])
-{
-	const char *script = json_string_value(json_array_get(arguments, 1)), *slash;
-	size_t length;
-
-	slash = script ? strrchr(script, '/') : NULL;
-	snprintf(name, 256, "%s", slash ? slash + 1 : script && *script && *script != '-' ? script : target->program);
-	length = strlen(name);
-	if (length > 3 && !strcmp(name + length - 3, ".py"))
-		name[length - 3] = 0;
-	for (char *at = name; *at; at++)
-		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-", *at))
-			*at = '_';
-}
-
 static char *make_message(const struct sampled *sampled)
 {
 	const struct layout *layout = &sampled->layout;
 	const struct target *target = &sampled->process.target;
-	json_t *arguments = read_arguments(target->pid), *output = json_string(sampled->request->output), *message;
 	char python[32], program[256], host[256] = "";
+	json_t *arguments = read_arguments(target->pid, program, sizeof(program)), *message;
+	json_t *output = json_string(sampled->request->output);
 	char *text;
 
 	snprintf(python, sizeof(python), "3.%d.%d", layout->minor, layout->micro);
-	name_program(target, arguments, program);
 	gethostname(host, sizeof(host) - 1);
 	message = json_pack(
 	    "{s:i, s:s, s:s, s:s, s:i, s:i, s:I, s:b, s:i, s:b, s:[s, s, s], s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o*}",
