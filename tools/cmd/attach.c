@@ -254,23 +254,11 @@ static void wait_for_trace(const struct attaching *attaching)
 		poll(&wait, 1, COLLECTOR_END_MS);
 }
 
-static volatile sig_atomic_t interrupted;
-
-static void interrupt(int number)
-{
-	(void)number;
-	interrupted = 1;
-}
-
 /* Sleeps, until the time is over, the process has ended, or the user interrupts. */
 static void wait_for(const struct attaching *attaching)
 {
-	struct sigaction action = {.sa_handler = interrupt};
-
-	sigemptyset(&action.sa_mask);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	for (int64_t left = attaching->for_ms; left > 0 && !interrupted; left -= 50) {
+	cli_catch_interrupt();
+	for (int64_t left = attaching->for_ms; left > 0 && !cli_interrupted; left -= 50) {
 		if (kill(attaching->target.pid, 0) < 0 && errno == ESRCH)
 			return;
 		nanosleep(&(struct timespec){.tv_nsec = (left < 50 ? left : 50) * 1000000}, NULL);

@@ -180,14 +180,6 @@ static bool find_process(struct record *record)
 
 /* --- the stretch --- */
 
-static volatile sig_atomic_t interrupted;
-
-static void interrupt(int number)
-{
-	(void)number;
-	interrupted = 1;
-}
-
 static bool has_ended(const struct record *record)
 {
 	struct pollfd ended = {.fd = record->process, .events = POLLIN};
@@ -201,7 +193,7 @@ static void wait_for_end(const struct record *record)
 	const struct timespec pause = {.tv_nsec = LOOK_MS * MS_NS};
 	int64_t end_ns = time_ns(CLOCK_MONOTONIC) + record->for_ns;
 
-	while (time_ns(CLOCK_MONOTONIC) < end_ns && !interrupted && !has_ended(record))
+	while (time_ns(CLOCK_MONOTONIC) < end_ns && !cli_interrupted && !has_ended(record))
 		nanosleep(&pause, NULL);
 }
 
@@ -249,11 +241,7 @@ static int copy_ended(struct record *record)
 
 static void open_process(struct record *record)
 {
-	struct sigaction action = {.sa_handler = interrupt};
-
-	sigemptyset(&action.sa_mask);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	cli_catch_interrupt();
 	record->process = (int)syscall(SYS_pidfd_open, (pid_t)strtol(record->pid, NULL, 10), 0);
 }
 

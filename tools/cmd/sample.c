@@ -272,21 +272,13 @@ static void end_sampler(const struct sampled *sampled)
 		output_message("evprof attach: the sampler has ended early; later samples are missing");
 }
 
-static volatile sig_atomic_t interrupted;
-
-static void interrupt(int number)
-{
-	(void)number;
-	interrupted = 1;
-}
-
 /* Until the time is over, the process or the sampler has ended, or the user interrupts. */
 static void wait_for_end(const struct sampled *sampled)
 {
 	struct pollfd ends[] = {{.fd = sampled->pidfd, .events = POLLIN}, {.fd = sampled->sampler}};
 	int64_t for_ms = sampled->request->for_ms, end = time_ms(CLOCK_MONOTONIC) + for_ms;
 
-	while (!interrupted && (!for_ms || time_ms(CLOCK_MONOTONIC) < end) && poll(ends, 2, LOOK_MS) <= 0)
+	while (!cli_interrupted && (!for_ms || time_ms(CLOCK_MONOTONIC) < end) && poll(ends, 2, LOOK_MS) <= 0)
 		;
 }
 
@@ -312,7 +304,6 @@ static int print_summary(struct sampled *sampled)
 static int sample(struct sampled *sampled)
 {
 	const struct sample_request *request = sampled->request;
-	struct sigaction action = {.sa_handler = interrupt};
 
 	if (find_fields(sampled) < 0)
 		return CLI_FAILED;
@@ -326,9 +317,7 @@ static int sample(struct sampled *sampled)
 	if (run_session_open(&sampled->session, request->socket, request->program, request->output) < 0 ||
 	    make_ring(sampled) < 0 || join(sampled) < 0 || start_sampler(sampled) < 0)
 		return CLI_FAILED;
-	sigemptyset(&action.sa_mask);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	cli_catch_interrupt();
 	if (!request->quiet)
 		output_message("evprof: sampling %d %s%s", (int)request->pid, sampled->process.target.program,
 			       request->for_ms ? "" : "; Ctrl-C ends it");

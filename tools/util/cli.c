@@ -23,6 +23,23 @@ bool cli_misused(const char *verb, const char *format, ...)
 	return false;
 }
 
+volatile sig_atomic_t cli_interrupted;
+
+static void interrupt(int number)
+{
+	(void)number;
+	cli_interrupted = 1;
+}
+
+void cli_catch_interrupt(void)
+{
+	struct sigaction action = {.sa_handler = interrupt};
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
 #define WORD_MAX 32
 
 /* The Damerau-Levenshtein distance, row by row. */

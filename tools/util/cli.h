@@ -4,6 +4,7 @@
 #ifndef EVPROF_TOOLS_UTIL_CLI_H
 #define EVPROF_TOOLS_UTIL_CLI_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,6 +46,10 @@ void cli_print_names(const void *table, size_t size);
 
 /* Parses a whole number, at least lowest, for an option. False: an error is printed. */
 bool cli_number(const char *verb, const char *option, const char *text, int64_t lowest, int64_t *value);
+
+/* From cli_catch_interrupt() on, Ctrl-C and SIGTERM set this and end nothing. */
+extern volatile sig_atomic_t cli_interrupted;
+void cli_catch_interrupt(void);
 
 struct unit {
 	const char *name;
