@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,21 +46,6 @@ static int send_message(int fd, const char *text, size_t bytes, int memfd)
 	return sendmsg(fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-static bool write_all(int fd, const char *text, size_t bytes)
-{
-	while (bytes > 0) {
-		ssize_t count = write(fd, text, bytes);
-
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count <= 0)
-			return false;
-		text += count;
-		bytes -= (size_t)count;
-	}
-	return true;
-}
-
 /* A memfd that nobody can change. A descriptor or -errno. */
 static int sealed_copy(const char *text, size_t bytes)
 {
@@ -70,13 +54,12 @@ static int sealed_copy(const char *text, size_t bytes)
 
 	if (fd < 0)
 		return -errno;
-	errno = 0;
-	if (write_all(fd, text, bytes) &&
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0)
-		return fd;
-	error = errno ? -errno : -EIO;
-	close(fd);
-	return error;
+	error = system_write_all(fd, text, bytes);
+	if (!error && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
+		error = -errno;
+	if (error)
+		close(fd);
+	return error ? error : fd;
 }
 
 static int send_attached(int fd, const char *text, size_t bytes)

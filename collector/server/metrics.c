@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "evprof/system_calls.h"
 
 struct metric {
 	const char *name, *member, *type, *help;
@@ -137,21 +138,6 @@ char *metrics_text(const json_t *status, size_t *bytes)
 
 /* --- the file --- */
 
-static int write_all(int fd, const char *text, size_t bytes)
-{
-	while (bytes > 0) {
-		ssize_t count = write(fd, text, bytes);
-
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count <= 0)
-			return count < 0 ? -errno : -EIO;
-		text += count;
-		bytes -= (size_t)count;
-	}
-	return 0;
-}
-
 /* Readable for the exporter, which runs as another user. */
 static int replace_file(const char *path, const char *text, size_t bytes)
 {
@@ -164,7 +150,7 @@ static int replace_file(const char *path, const char *text, size_t bytes)
 	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;
-	error = write_all(fd, text, bytes);
+	error = system_write_all(fd, text, bytes);
 	if (!error && (fchmod(fd, 0644) < 0 || rename(temporary, path) < 0))
 		error = -errno;
 	close(fd);

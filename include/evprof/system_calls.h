@@ -1,10 +1,11 @@
 /*
  * system_calls.h - system calls for which old C libraries have no function (glibc before 2.25 to 2.34, manylinux2014's
- * 2.17). Each returns what the function of that name returns, and sets errno.
+ * 2.17). Each returns what the function of that name returns, and sets errno. And write() for all bytes.
  */
 #ifndef EVPROF_SYSTEM_CALLS_H
 #define EVPROF_SYSTEM_CALLS_H
 
+#include <errno.h>
 #include <linux/memfd.h>
 #include <linux/random.h>
 #include <stddef.h>
@@ -38,6 +39,24 @@ static inline int system_close_range(unsigned first, unsigned last, unsigned fla
 static inline int system_statx(int folder, const char *path, int flags, unsigned mask, struct statx *found)
 {
 	return (int)syscall(SYS_statx, folder, path, flags, mask, found);
+}
+
+/* Writes all bytes to a file. 0 or -errno. */
+static inline int system_write_all(int fd, const void *bytes, size_t count)
+{
+	const char *at = bytes;
+
+	while (count > 0) {
+		ssize_t wrote = write(fd, at, count);
+
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		if (wrote <= 0)
+			return wrote < 0 ? -errno : -EIO;
+		at += wrote;
+		count -= (size_t)wrote;
+	}
+	return 0;
 }
 
 #endif

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "evprof/system_calls.h"
 #include "util/grow.h"
 
 #define NAME_BYTES 32
@@ -146,19 +147,6 @@ bool push_spool_open(struct push_spool *spool, const char *folder, size_t limit_
 
 /* --- requests --- */
 
-static int write_all(int fd, const uint8_t *bytes, size_t length)
-{
-	while (length) {
-		ssize_t written = write(fd, bytes, length);
-
-		if (written < 0 && errno != EINTR)
-			return -errno;
-		bytes += written > 0 ? written : 0;
-		length -= written > 0 ? (size_t)written : 0;
-	}
-	return 0;
-}
-
 static int write_file(const struct push_spool *spool, uint64_t number, const void *body, size_t bytes)
 {
 	char name[NAME_BYTES];
@@ -168,7 +156,7 @@ static int write_file(const struct push_spool *spool, uint64_t number, const voi
 	fd = openat(spool->folder_fd, TEMPORARY, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	error = write_all(fd, body, bytes);
+	error = system_write_all(fd, body, bytes);
 	if (close(fd) < 0 && !error)
 		error = -errno;
 	name_of(number, name);

@@ -26,6 +26,7 @@
 #include "analysis/heap_curve.h"
 #include "analysis/profile.h"
 #include "evprof/control.h"
+#include "evprof/system_calls.h"
 #include "report/readable.h"
 #include "trace/calibration.h"
 #include "trace/cpu_time.h"
@@ -321,14 +322,7 @@ static void become_reader(const char *path, uint64_t events, const struct run_en
 	if (output_open_memory(&output) < 0 || summarize(path, events, end, &output) != 0 || null < 0)
 		_exit(1);
 	dup2(null, STDERR_FILENO);
-	for (size_t done = 0; done < output.used;) {
-		ssize_t written = write(to, output.buffer + done, output.used - done);
-
-		if (written <= 0)
-			_exit(1);
-		done += (size_t)written;
-	}
-	_exit(0);
+	_exit(system_write_all(to, output.buffer, output.used) ? 1 : 0);
 }
 
 /* Reads up to the end, or to the time. Returns the number of bytes, or -1. */

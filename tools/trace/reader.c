@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "evprof/system_calls.h"
 #include "trace/chunk.h"
 #include "trace/load.h"
 #include "util/cli.h"
@@ -190,19 +191,15 @@ static bool is_being_written(int fd)
 static int copy_all(int from, int to)
 {
 	char bytes[65536];
-	ssize_t count, written, done;
+	ssize_t count;
+	int error = 0;
 
-	while ((count = read(from, bytes, sizeof(bytes))) != 0) {
-		if (count < 0 && errno != EINTR)
-			return -errno;
-		for (done = 0; done < count; done += written) {
-			written = write(to, bytes + done, (size_t)(count - done));
-			if (written < 0 && errno != EINTR)
-				return -errno;
-			written = written < 0 ? 0 : written;
-		}
-	}
-	return 0;
+	while (!error && (count = read(from, bytes, sizeof(bytes))) != 0)
+		if (count > 0)
+			error = system_write_all(to, bytes, (size_t)count);
+		else if (errno != EINTR)
+			error = -errno;
+	return error;
 }
 
 /*

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "evprof/shown_text.h"
+#include "evprof/system_calls.h"
 #include "util/digits.h"
 
 /* The temporary name of the file being written, for the signal handler. Set while the handler is installed. */
@@ -258,20 +259,11 @@ static void write_all(struct output *output, const char *bytes, size_t length)
 {
 	if (length && output->show && !output->error && output->show(output, bytes, length))
 		return;
-	while (length && output->fd >= 0 && !output->error) {
-		ssize_t written = write(output->fd, bytes, length);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0) {
-			output->error = -errno;
-			if (errno == EPIPE)
-				end_by_pipe();
-			return;
-		}
-		bytes += written;
-		length -= (size_t)written;
-	}
+	if (output->fd < 0 || output->error)
+		return;
+	output->error = system_write_all(output->fd, bytes, length);
+	if (output->error == -EPIPE)
+		end_by_pipe();
 }
 
 void output_flush(struct output *output)

@@ -16,6 +16,7 @@
 #include <wchar.h>
 
 #include "evprof/control.h"
+#include "evprof/system_calls.h"
 #include "util/progress.h"
 
 /* --- size and colours --- */
@@ -267,17 +268,7 @@ static bool end_pager(void)
 /* False: the pager reads no more. */
 static bool feed_pager(const char *bytes, size_t length)
 {
-	while (length) {
-		ssize_t written = write(pager.to, bytes, length);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return false;
-		bytes += written;
-		length -= (size_t)written;
-	}
-	return true;
+	return system_write_all(pager.to, bytes, length) == 0;
 }
 
 /* The user has left the pager: nothing more is shown. */
