@@ -7,7 +7,7 @@
 #ifndef COLLECTOR_LOG_H
 #define COLLECTOR_LOG_H
 
-enum log_level { LOG_ERROR = 0, LOG_WARNING = 1, LOG_INFO = 2, LOG_DEBUG = 3 };
+enum log_level { LOG_ERROR = 0, LOG_WARNING = 1, LOG_INFO = 2 };
 
 extern enum log_level log_level;
 
@@ -17,6 +17,5 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 #define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
 #define log_warning(...) log_line(LOG_WARNING, __VA_ARGS__)
 #define log_info(...) log_line(LOG_INFO, __VA_ARGS__)
-#define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)
 
 #endif

@@ -25,7 +25,6 @@ struct collector {
 	struct requests requests;	   /* answered after the next round */
 	bool private;
 	bool had_session;
-	bool stopping;
 	uint64_t started_ns;
 	struct pace pace;
 };

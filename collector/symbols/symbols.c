@@ -293,7 +293,7 @@ static uint32_t text_length(const char *text)
 }
 
 struct place {
-	const char *function, *mangled, *file;
+	const char *function, *file;
 	int line;
 	bool inlined;
 };

@@ -27,9 +27,6 @@ enum hooks_malloc_way {
 
 extern enum hooks_malloc_way hooks_malloc_way;
 
-/* Whether native allocations are to be recorded, and how. Once, before the process joins. */
-void hooks_malloc_begin(void);
-
 /* The functions that allocate are recorded from here on. After the process has joined. */
 void hooks_malloc_set(void);
 

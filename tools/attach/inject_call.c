@@ -51,8 +51,6 @@ static void pause_ms(long ms)
 	nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-#define EVENT_STOP (PTRACE_EVENT_STOP << 8) /* by PTRACE_INTERRUPT: with SIGTRAP; by job control: with its signal */
-
 /* Waits for the next stop, within a bound. Its signal and event; -ESRCH: the process has ended; -ETIMEDOUT. */
 static int wait_stop(pid_t tid)
 {
