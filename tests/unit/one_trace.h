@@ -1,6 +1,6 @@
 /*
- * one_trace.h - the trace of the fixture that a test of the tools makes, and the verb that reads it. Each test runs in a
- * process of its own, so it begins with none.
+ * one_trace.h - the trace of the fixture that a test of the tools makes, and the verb that reads it. Each test runs in
+ * a process of its own, so it begins with none.
  */
 #ifndef EVPROF_TESTS_ONE_TRACE_H
 #define EVPROF_TESTS_ONE_TRACE_H
