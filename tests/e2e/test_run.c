@@ -425,6 +425,12 @@ SCENARIO(run, words_that_are_misspelt, SCENARIO_ONCE)
 		expect(result, result->status > 0 && strstr(result->err, text("did you mean %s", slips[i][2])),
 		       "%s is suggested", slips[i][2]);
 	}
+	result = tool(program_path("table.py"));
+	expect(result, result->status == 2 && strstr(result->err, "did you mean evprof run /"),
+	       "a program is to be run");
+	result = tool(program_path("../../unit/old/version1.evp"));
+	expect(result, result->status == 2 && strstr(result->err, "did you mean evprof report /"),
+	       "a trace is to be shown");
 	result = tool("frobnicate");
 	expect(result, result->status == 2 && !strstr(result->err, "did you mean"), "nothing is near");
 	result = tool("report", "--sort");

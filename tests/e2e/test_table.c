@@ -409,8 +409,16 @@ SCENARIO_SOME(table, summary, SUPPORTED)
 	summary = job_run(&job);
 	expect(summary,
 	       summary->status == 2 && strstr(summary->err, "not an evprof trace") &&
-		   !strstr(summary->err, "Traceback"),
-	       "a file of another kind is refused in a line");
+		   strstr(summary->err, "python -m evprof run /") && !strstr(summary->err, "Traceback"),
+	       "a program is refused, and how it is recorded");
+	job.args[0] = "-c";
+	job.args[1] = "import evprof; print('evprof', evprof.__version__)";
+	job.args[2] = NULL;
+	summary = job_run(&job);
+	expect(summary, strcmp(summary->out, tool("--version")->out) == 0,
+	       "the version of the package is that of the tool");
+	job.args[0] = "-m";
+	job.args[1] = "evprof";
 	job.args[2] = program_path("../../unit/old/version1.evp");
 	summary = job_run(&job);
 	table = tool("info", job.args[2]);

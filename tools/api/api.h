@@ -43,6 +43,8 @@ struct evprof_column {
 };
 
 EVPROF_READER_API uint32_t evprof_reader_version(void);
+/* The release of evprof, such as "1.0". */
+EVPROF_READER_API const char *evprof_reader_release(void);
 
 /* Opens a trace and reads everything but its events. evprof_trace_close() frees it. */
 EVPROF_READER_API int evprof_trace_open(const char *path, struct evprof_trace **trace, char *error, size_t error_bytes);

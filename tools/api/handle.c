@@ -8,9 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "evprof/version.h"
+
 uint32_t evprof_reader_version(void)
 {
 	return EVPROF_READER_VERSION;
+}
+
+const char *evprof_reader_release(void)
+{
+	return EVPROF_VERSION;
 }
 
 int handle_enter(struct handle_call *call, struct evprof_trace *handle, const struct why *why)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "evprof/version.h"
 #include "cmd/verbs.h"
@@ -62,13 +63,29 @@ static int print_help(void)
 	return CLI_FINE;
 }
 
+/* The verb that a file was meant for, with its name behind it, or NULL: there is no such file. */
+static const char *verb_of_file(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	if (access(name, F_OK) < 0)
+		return NULL;
+	return dot && strcmp(dot, ".evp") == 0 ? "evprof report " : "evprof run ";
+}
+
 static int unknown_verb(const char *name)
 {
 	const char *meant = name ? cli_nearest(name, verbs, sizeof(verbs[0])) : NULL;
+	const char *verb = name && !meant ? verb_of_file(name) : NULL;
 
-	fprintf(stderr, "evprof: %s%s%s%s%s%s; the verbs are", name ? "there is no verb \"" : "a verb is missing",
-		name ? name : "", name ? "\"" : "", meant ? " (did you mean " : "", meant ? meant : "",
-		meant ? "?)" : "");
+	fprintf(stderr, "evprof: ");
+	if (name)
+		fprintf(stderr, "there is no verb \"%s\"", name);
+	else
+		fprintf(stderr, "a verb is missing");
+	if (meant || verb)
+		fprintf(stderr, " (did you mean %s%s?)", verb ? verb : "", verb ? name : meant);
+	fprintf(stderr, "; the verbs are");
 	cli_print_names(verbs, sizeof(verbs[0]));
 	return CLI_FAILED;
 }

@@ -78,6 +78,8 @@ python -m evprof trial.evp >out 2>err && grep -q 'MainThread' out || fails "pyth
 works "python -m evprof TRACE"
 python -c 'import evprof; trace = evprof.load("trial.evp"); assert len(trace.processes) == 1, trace.processes' >err 2>&1 ||
 	fails "evprof.load"
+[ "$(evprof --version)" = "evprof $(python -c 'import evprof; print(evprof.__version__)' 2>err)" ] || fails "evprof.__version__"
+[ "$(python -m evprof --version 2>err)" = "$(evprof --version)" ] || fails "python -m evprof --version"
 works "import evprof"
 for format in html chrome pstats perfetto callgrind folded speedscope pprof firefox csv; do
 	evprof export --format "$format" trial.evp -o "out.$format" 2>err && [ -s "out.$format" ] || fails "export --format $format"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .text import Text
     from .trace import CFunction, Code, Damage, Process, Thread, Trace, load
 
+    __version__: str
+
 #: The events of the table, with EventProfiler's numbers for them, as to_numpy() has them; from 2000 on evprof's own.
 EVENTS = {"call": 1, "return": 2, "c_call": 3, "c_return": 4, "exception": 5, "c_exception": 6,
           "malloc": 1000, "calloc": 1001, "realloc": 1002, "free": 1003, "realloc_free": 1004,
@@ -47,6 +49,9 @@ __all__ = ["EVENTS", "CFunction", "Code", "Column", "Damage", "EvprofError", "Ev
 def __getattr__(name: str) -> "Any":
     if name == "TraceError":  # as it was named before
         name = "EvprofError"
+    if name == "__version__":
+        from ._library import release
+        return release()
     if name not in _PLACES:
         raise AttributeError("module 'evprof' has no attribute %r" % name)
     module = __import__("%s.%s" % (__name__, _PLACES[name]), fromlist=[name])

@@ -66,7 +66,7 @@ def main(arguments: List[str]) -> int:
     if arguments == ["--library"]:
         print(find("libevprof.so"))
         return 0
-    if arguments and arguments[0].isalpha():  # a verb; a trace has a dot or a slash
+    if arguments and (arguments[0].isalpha() or arguments == ["--version"]):  # a verb; a trace has a dot or a slash
         return run_tool(arguments)
     if arguments in (["--help"], ["-h"]):
         print("%s\n\n%s" % (_USAGE, __doc__))
@@ -78,6 +78,8 @@ def main(arguments: List[str]) -> int:
         trace = load(arguments[0])
     except EvprofError as error:
         print(error, file=sys.stderr)
+        if arguments[0].endswith(".py"):
+            print("evprof: python -m evprof run %s records a program" % shlex.quote(arguments[0]), file=sys.stderr)
         return 2
     print("\n".join(line.encode("utf-8", "replace").decode("utf-8") for line in summary(trace)))
     damage = trace.damage

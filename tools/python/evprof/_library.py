@@ -47,6 +47,7 @@ def _load() -> Any:
     options = ctypes.POINTER(ctypes.c_char_p)
     for name, result, arguments in (
             ("evprof_reader_version", ctypes.c_uint32, []),
+            ("evprof_reader_release", text, []),
             ("evprof_trace_open", ctypes.c_int, [text, out, text, ctypes.c_size_t]),
             ("evprof_trace_close", None, [void]),
             ("evprof_trace_table", ctypes.c_int, [void, text, options, out, text, ctypes.c_size_t]),
@@ -83,6 +84,11 @@ def library() -> Any:
         if _library is None:
             _library = _load()
         return _library
+
+
+def release() -> str:
+    """The release of evprof, such as "1.0"."""
+    return str(library().evprof_reader_release().decode())
 
 
 def encoded(text: str) -> bytes:
