@@ -16,6 +16,7 @@ MEMORY_DISK_BYTES = 6
 COLLECTOR_MIB = 64
 START_PYTHON_MS = 5
 START_OTHER_MS = 0.3
+READING_M_ROWS = 30
 
 
 def minor(name):
@@ -168,6 +169,19 @@ def quiet_table(rows):
     return table(["Python", "program", "profiler", "wake-ups a second", "share of a processor"], lines)
 
 
+def reading_table(rows):
+    """The limit is that of to_numpy(), by the time of its thread on a processor."""
+    lines = []
+    for row in rows:
+        wall, cpu = row["wall"], row["cpu"]
+        cells = [row["python"], row["program"], row["events_asked"], "%.1f M" % (row["rows"] / 1e6)]
+        cells += [with_spread(cpu["to_numpy"], 1), median(wall["to_numpy"], 1), with_spread(cpu["of_copy"])]
+        cells += [with_spread(cpu.get("batches"), 1), with_spread(cpu.get("of_parquet"))]
+        lines.append(cells + [str(READING_M_ROWS), verdict((READING_M_ROWS, cpu["to_numpy"]["median"]))])
+    titles = ["Python", "program", "events asked for", "rows", "`to_numpy()`, M rows a second", "by wall clock"]
+    return table(titles + ["time / numpy's copy", "`batches()`, M rows a second", "time / pyarrow's Parquet", "limit", ""], lines)
+
+
 def instruction_table(rows):
     lines = []
     for row in rows:
@@ -186,6 +200,7 @@ SECTIONS = [
     ("sampling", "Sampling", sampling_table),
     ("production", "Stopped, and the last stretch kept", production_table),
     ("quiet", "Programs that do little", quiet_table),
+    ("reading", "Reading a trace in Python", reading_table),
     ("instructions", "Instructions a Python call with one C call in it (callgrind)", instruction_table),
 ]
 
