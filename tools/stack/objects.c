@@ -64,14 +64,16 @@ struct keys {
 static bool read_keys(const struct layout *layout, struct process *process, uint64_t at, struct keys *keys)
 {
 	/* until 3.10: references, size, lookup, usable, entries, indices; then: references, sizes, usable, entries */
-	uint64_t words[5];
+	uint64_t words[5], size;
 	unsigned index_bits;
 
 	if (!remote_read(process->remote, at, words, sizeof(words)))
 		return false;
 	if (!layout_has(layout, PYTHON_PACKED_KEYS)) {
-		uint64_t size = words[1], width = size <= 0xff ? 1 : size <= 0xffff ? 2 : size <= 0xffffffff ? 4 : 8;
+		uint64_t width;
 
+		size = words[1];
+		width = size <= 0xff ? 1 : size <= 0xffff ? 2 : size <= 0xffffffff ? 4 : 8;
 		if (!size || size >> 32 || size & (size - 1))
 			return false;
 		*keys = (struct keys){at + 40 + size * width, words[4], 24, 8};
@@ -79,11 +81,12 @@ static bool read_keys(const struct layout *layout, struct process *process, uint
 		index_bits = words[1] >> 8 & 0xff;
 		if (index_bits > 40 || (words[1] & 0xff) > 40 || (words[1] >> 16 & 0xff) > 2)
 			return false;
+		size = UINT64_C(1) << (words[1] & 0xff);
 		*keys = (struct keys){at + 32 + (UINT64_C(1) << index_bits), words[3], 16, 0};
 		if (!(words[1] >> 16 & 0xff))
 			keys->stride = 24, keys->key = 8;
 	}
-	return true;
+	return keys->count <= size;
 }
 
 /* The number of the entry of a name; -1: it has none. */
