@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "packages.h"
 #include "process.h"
 
 /* Functions, lines, names and waits of parked threads. */
@@ -147,6 +148,29 @@ SCENARIO(stack, stopped, SCENARIO_ONCE)
 	       "it is stopped in its line");
 	kill(loop->pid, SIGCONT);
 	background_stop(loop);
+}
+
+static void expect_greenlets(const struct python *python, const char *package)
+{
+	const char *path;
+	struct outcome *outcome;
+
+	python_needs(python, "ctypes");
+	path = package_variable(python, package);
+	outcome = run(.python = python, .how = JOB_BARE, .env = {path},
+		      .args = {"@stacked_greenlets.py", build_path("evprof"), package});
+	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"),
+	       "the stacks of greenlets are those of gr_frame");
+}
+
+SCENARIO(stack, greenlets, SUPPORTED)
+{
+	expect_greenlets(python, "greenlet");
+}
+
+SCENARIO(stack, greenlets_of_gevent, SUPPORTED)
+{
+	expect_greenlets(python, "gevent");
 }
 
 /* Tasks of asyncio and of other loops. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "stack/codes.h"
+#include "stack/greenlets.h"
 #include "stack/layout.h"
 #include "stack/locals.h"
 #include "stack/objects.h"
@@ -195,6 +196,7 @@ Test(stack, dicts_are_bounded, .init = set_up, TIMEOUT)
 {
 	cr_expect(finds_attribute(3 | 3 << 8 | 1 << 16, 1), "one that is right");
 	cr_expect_not(finds_attribute(3 | 3 << 8 | 1 << 16, UINT64_MAX));
+	cr_expect_not(finds_attribute(3 | 3 << 8 | 1 << 16, 9), "more than the table has");
 	cr_expect_not(finds_attribute(3 | 3 << 8 | 1 << 16, UINT64_C(1) << 32));
 	cr_expect_not(finds_attribute(255 | 255 << 8 | 1 << 16, 1));
 	cr_expect_not(finds_attribute(3 | 3 << 8 | 200 << 16, 1));
@@ -262,6 +264,80 @@ Test(stack, anything_ends, .init = set_up, TIMEOUT)
 		}
 	}
 	codes_done(&codes);
+}
+
+/* A type of greenlet's, from which one of the program's derives. Returns the latter. */
+static uint64_t put_greenlet_type(uint64_t object_bytes)
+{
+	uint64_t type = put_type(6000, "greenlet.greenlet"), derived = put_type(6100, "Own");
+
+	layout.frame_type = at(ARENA_WORDS - 192);
+	arena[6000 + PYTHON_TYPE_BASIC_SIZE / 8] = object_bytes;
+	arena[6100 + PYTHON_TYPE_BASE / 8] = type;
+	return derived;
+}
+
+/* A frame of the interpreter's, and the object that leads to it. Returns that. */
+static uint64_t put_greenlet_frame(size_t word, uint64_t back)
+{
+	put_frame(word, put_code(2000), back);
+	put_object(word + 100, layout.frame_type);
+	arena[word + 100 + PYTHON_FRAME_INNER / 8] = at(word);
+	return at(word + 100);
+}
+
+static size_t count_greenlet_frames(uint64_t greenlet, size_t max)
+{
+	remote_refresh(process.remote);
+	return greenlet_stack(&layout, &process, greenlet, frames, max);
+}
+
+/* The frame is behind a pointer (greenlet 2.0), or in the object. */
+Test(stack, greenlets, .init = set_up, TIMEOUT)
+{
+	uint64_t greenlet = put_object(7000, put_greenlet_type(40)), frame = put_greenlet_frame(3000, at(3300));
+
+	put_greenlet_frame(3300, 0);
+	arena[7004] = at(7100);
+	arena[7115] = frame;
+	cr_expect(count_greenlet_frames(greenlet, REMOTE_FRAMES) == 2);
+	cr_expect(frames[0].frame == at(3000) && frames[0].code == at(2000) && frames[1].frame == at(3300));
+	cr_expect(count_greenlet_frames(greenlet, 1) == 1, "no more than there is room");
+	arena[7115] = 0;
+	arena[7124] = frame;
+	cr_expect(count_greenlet_frames(greenlet, REMOTE_FRAMES) == 0, "behind its state");
+	put_greenlet_type(112);
+	arena[7009] = frame;
+	cr_expect(count_greenlet_frames(greenlet, REMOTE_FRAMES) == 2);
+	put_frame(3300, at(2000), at(3000));
+	cr_expect(count_greenlet_frames(greenlet, REMOTE_FRAMES) == REMOTE_FRAMES, "a cycle ends");
+	put_greenlet_type(UINT64_MAX);
+	cr_expect(count_greenlet_frames(greenlet, REMOTE_FRAMES) == 0, "it has no such size");
+	put_greenlet_type(112);
+	strcpy((char *)&arena[6040], "another.type");
+	cr_expect(count_greenlet_frames(greenlet, REMOTE_FRAMES) == 0, "it is no greenlet");
+}
+
+Test(stack, any_greenlet_ends, .init = set_up, TIMEOUT)
+{
+	size_t found = 0;
+
+	for (int minor = 8; minor <= PYTHON_NEWEST_MINOR; minor++) {
+		layout.minor = minor;
+		layout.row = python_version_row(minor);
+		for (int i = 0; i < 300; i++) {
+			uint64_t type;
+
+			if (i % 100 == 0)
+				fill_at_random();
+			type = put_greenlet_type(i % 2 ? 40 : random_word() % 300);
+			put_object(7000, type);
+			layout.frame_type = i % 3 ? layout.text_type : layout.fields.code_type;
+			arena[7002 + random_word() % 3] = at(random_word() % ARENA_WORDS);
+			found += count_greenlet_frames(at(7000), REMOTE_FRAMES) > 0;
+		}
+	}
+	cr_expect(found > 0);
 }
 
 /* What the words of a value are, its text and its length are within bounds. */

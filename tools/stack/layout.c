@@ -75,7 +75,17 @@ static bool find_version(struct layout *layout, struct process *process)
 
 /* --- symbols, fields of objects --- */
 
-enum { CODE_TYPE, RUNTIME, TEXT_TYPE, COROUTINE_TYPE, GENERATOR_TYPE, ASYNC_GENERATOR_TYPE, INT_TYPE, SYMBOLS };
+enum {
+	CODE_TYPE,
+	RUNTIME,
+	TEXT_TYPE,
+	COROUTINE_TYPE,
+	GENERATOR_TYPE,
+	ASYNC_GENERATOR_TYPE,
+	INT_TYPE,
+	FRAME_TYPE,
+	SYMBOLS
+};
 
 static uint32_t read_int(struct process *process, uint64_t address)
 {
@@ -507,7 +517,7 @@ static bool find_symbols(struct layout *layout, struct process *process)
 	    [CODE_TYPE] = {.name = "PyCode_Type"},     [RUNTIME] = {.name = "_PyRuntime"},
 	    [TEXT_TYPE] = {.name = "PyUnicode_Type"},  [COROUTINE_TYPE] = {.name = "PyCoro_Type"},
 	    [GENERATOR_TYPE] = {.name = "PyGen_Type"}, [ASYNC_GENERATOR_TYPE] = {.name = "PyAsyncGen_Type"},
-	    [INT_TYPE] = {.name = "PyLong_Type"},
+	    [INT_TYPE] = {.name = "PyLong_Type"},      [FRAME_TYPE] = {.name = "PyFrame_Type"},
 	};
 
 	if (target_symbols(&process->target, symbols, SYMBOLS) < 0)
@@ -520,6 +530,7 @@ static bool find_symbols(struct layout *layout, struct process *process)
 	layout->generator_type = symbols[GENERATOR_TYPE].value;
 	layout->async_generator_type = symbols[ASYNC_GENERATOR_TYPE].value;
 	layout->int_type = symbols[INT_TYPE].value;
+	layout->frame_type = symbols[FRAME_TYPE].value;
 	return layout->fields.code_type && layout->text_type;
 }
 

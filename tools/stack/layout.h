@@ -31,6 +31,7 @@ struct layout {
 	uint64_t interpreter_bytes; /* 0: not known */
 	uint32_t interpreter_next, interpreter_threads;
 	uint64_t text_type, int_type, coroutine_type, generator_type, async_generator_type; /* PyUnicode_Type, ... */
+	uint64_t frame_type;
 	struct sampling fields; /* also the process's remote->layout */
 };
 

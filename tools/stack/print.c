@@ -132,10 +132,11 @@ static void print_thread(struct output *output, const struct snapshot *snapshot,
 	print_frames(output, snapshot, thread, locals, native);
 }
 
+/* kind: of those with a name. */
 static void print_task(struct output *output, const struct snapshot *snapshot, const struct suspended_task *task,
-		       const struct frame_locals *locals)
+		       const char *kind, const struct frame_locals *locals)
 {
-	output_string(output, task->name[0] ? "Task " : "Coroutine");
+	output_string(output, task->name[0] ? kind : "Coroutine");
 	output_line(output, text_of(task->name));
 	output_string(output, ": suspended\n");
 	for (size_t i = 0; i < task->count; i++)
@@ -157,12 +158,13 @@ void print_snapshot(struct output *output, const struct snapshot *snapshot)
 		at += snapshot->threads.at[i].count;
 	}
 	for (size_t i = 0; i < snapshot->suspended.count; i++) {
-		print_task(output, snapshot, &snapshot->suspended.at[i], locals_at(snapshot, at));
+		print_task(output, snapshot, &snapshot->suspended.at[i],
+			   i < snapshot->suspended.tasks ? "Task " : "Greenlet ", locals_at(snapshot, at));
 		at += snapshot->suspended.at[i].count;
 	}
 	if (snapshot->suspended.cut)
-		output_string(
-		    output, "(other suspended coroutines may be missing: the lists of objects are long, or changed)\n");
+		output_string(output, "(other suspended coroutines and greenlets may be missing: the lists of objects "
+				      "are long, or changed)\n");
 }
 
 /* --- for programs --- */
@@ -279,19 +281,31 @@ static void put_thread(struct output *output, const struct snapshot *snapshot, c
 		put_frames(output, snapshot, thread->frames, thread->count, first);
 }
 
-static void put_tasks(struct output *output, const struct snapshot *snapshot, size_t first)
+/* Those of a range. named: the member that has the name. Returns the number of the first frame behind them. */
+static size_t put_suspended(struct output *output, const struct snapshot *snapshot, const char *named, size_t begin,
+			    size_t end, size_t first)
 {
-	output_string(output, "\"tasks\":[");
-	for (size_t i = 0; i < snapshot->suspended.count; i++) {
+	for (size_t i = begin; i < end; i++) {
 		const struct suspended_task *task = &snapshot->suspended.at[i];
 
-		output_string(output, i ? ",{" : "{");
-		put_member(output, "name", task->name);
+		output_string(output, i > begin ? ",{" : "{");
+		put_member(output, named, task->name);
 		output_char(output, ',');
 		put_frames(output, snapshot, task->frames, task->count, first);
 		first += task->count;
 	}
-	output_format(output, "],\"tasks_complete\":%s", snapshot->suspended.cut ? "false" : "true");
+	return first;
+}
+
+static void put_tasks(struct output *output, const struct snapshot *snapshot, size_t first)
+{
+	const struct suspended *suspended = &snapshot->suspended;
+
+	output_string(output, "\"tasks\":[");
+	first = put_suspended(output, snapshot, "name", 0, suspended->tasks, first);
+	output_string(output, "],\"greenlets\":[");
+	put_suspended(output, snapshot, "type", suspended->tasks, suspended->count, first);
+	output_format(output, "],\"tasks_complete\":%s", suspended->cut ? "false" : "true");
 }
 
 void print_snapshot_json(struct output *output, const struct snapshot *snapshot)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "stack/gc_lists.h"
+#include "stack/greenlets.h"
 #include "stack/objects.h"
 #include "util/grow.h"
 
@@ -15,8 +16,10 @@
 #define BASES_MAX 32	  /* of a type */
 #define TASK_WORDS_MAX 64 /* of a Task, in which its coroutine and its name are searched */
 #define COROUTINES_MAX (1u << 20)
+#define GREENLET_FRAMES_MAX 16384
+#define FRAMES_MAX (1u << 22) /* of all that is suspended */
 
-enum kind { KIND_OTHER = 1, KIND_TASK, KIND_COROUTINE };
+enum kind { KIND_OTHER = 1, KIND_TASK, KIND_COROUTINE, KIND_GREENLET };
 
 struct found {
 	uint64_t object;
@@ -31,7 +34,8 @@ struct search {
 	struct u64_map by_object; /* 1 + index of a coroutine */
 	struct found *coroutines;
 	uint64_t *tasks;
-	size_t count, room, task_count, task_room;
+	uint64_t *greenlets;
+	size_t count, room, task_count, task_room, greenlet_count, greenlet_room;
 	bool failed; /* no memory */
 };
 
@@ -46,9 +50,12 @@ static enum kind kind_of(const struct search *search, uint64_t type)
 	if (type == layout->coroutine_type)
 		return KIND_COROUTINE;
 	for (unsigned i = 0; i < BASES_MAX && type; i++) {
-		if (object_type_name(layout, search->process, type, name, sizeof(name)) &&
-		    strcmp(name, "_asyncio.Task") == 0)
+		if (!object_type_name(layout, search->process, type, name, sizeof(name)))
+			name[0] = 0;
+		if (strcmp(name, "_asyncio.Task") == 0)
 			return KIND_TASK;
+		if (greenlet_is_name(name))
+			return KIND_GREENLET;
 		if (!process_word(search->process, type + layout->object_shift + PYTHON_TYPE_BASE, &type))
 			break;
 	}
@@ -70,12 +77,14 @@ static void add_coroutine(struct search *search, uint64_t object)
 	*index = search->count;
 }
 
-static void add_task_object(struct search *search, uint64_t object)
+static void add_object(struct search *search, uint64_t **objects, size_t *count, size_t *room, uint64_t object)
 {
-	if (grow_by_one(&search->tasks, &search->task_room, search->task_count, sizeof(object)) < 0)
+	if (*count == COROUTINES_MAX)
+		return;
+	if (grow_by_one(objects, room, *count, sizeof(object)) < 0)
 		search->failed = true;
 	else
-		search->tasks[search->task_count++] = object;
+		(*objects)[(*count)++] = object;
 }
 
 static void visit(void *context, uint64_t object, uint64_t type)
@@ -89,8 +98,10 @@ static void visit(void *context, uint64_t object, uint64_t type)
 		*kind = kind_of(search, type);
 	if (*kind == KIND_COROUTINE && search->count < COROUTINES_MAX)
 		add_coroutine(search, object);
-	else if (*kind == KIND_TASK && search->task_count < COROUTINES_MAX)
-		add_task_object(search, object);
+	else if (*kind == KIND_TASK)
+		add_object(search, &search->tasks, &search->task_count, &search->task_room, object);
+	else if (*kind == KIND_GREENLET)
+		add_object(search, &search->greenlets, &search->greenlet_count, &search->greenlet_room, object);
 }
 
 static struct found *coroutine_at(const struct search *search, uint64_t object)
@@ -274,6 +285,18 @@ static size_t read_chain(const struct search *search, struct codes *codes, uint6
 	return count;
 }
 
+/* Takes the frames. 0 or -ENOMEM. */
+static int keep(struct suspended *suspended, const struct suspended_task *task)
+{
+	if (!task->frames || grow_by_one(&suspended->at, &suspended->room, suspended->count, sizeof(*task)) < 0) {
+		free(task->frames);
+		return -ENOMEM;
+	}
+	suspended->at[suspended->count++] = *task;
+	suspended->frames += task->count;
+	return 0;
+}
+
 static int add_task(const struct search *search, struct codes *codes, const struct found *found,
 		    struct suspended *suspended)
 {
@@ -290,14 +313,73 @@ static int add_task(const struct search *search, struct codes *codes, const stru
 	    memcmp(frames, again, task.count * sizeof(*frames)) != 0)
 		return 0;
 	task.frames = malloc(task.count * sizeof(*frames));
-	if (!task.frames || grow_by_one(&suspended->at, &suspended->room, suspended->count, sizeof(task)) < 0) {
-		free(task.frames);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < task.count; i++)
+	for (size_t i = 0; task.frames && i < task.count; i++)
 		task.frames[i] = frames[task.count - 1 - i];
-	suspended->at[suspended->count++] = task;
-	return 0;
+	return keep(suspended, &task);
+}
+
+/* --- greenlets --- */
+
+/* Some are visited more than once. */
+static bool is_repeated(const struct search *search, size_t number)
+{
+	return number && search->greenlets[number] == search->greenlets[number - 1];
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const uint64_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+/* Reads its stack twice. 0: it runs, or has run meanwhile. */
+static size_t read_greenlet(const struct search *search, uint64_t greenlet, struct remote_frame *frames)
+{
+	static struct remote_frame again[GREENLET_FRAMES_MAX];
+	size_t count;
+
+	remote_refresh(search->process->remote);
+	count = greenlet_stack(search->layout, search->process, greenlet, frames, GREENLET_FRAMES_MAX);
+	remote_refresh(search->process->remote);
+	return greenlet_stack(search->layout, search->process, greenlet, again, GREENLET_FRAMES_MAX) == count &&
+		       memcmp(frames, again, count * sizeof(*frames)) == 0
+		   ? count
+		   : 0;
+}
+
+static int add_greenlet(const struct search *search, struct codes *codes, uint64_t greenlet,
+			struct suspended *suspended)
+{
+	static struct remote_frame frames[GREENLET_FRAMES_MAX];
+	struct suspended_task task = {.count = read_greenlet(search, greenlet, frames)};
+	uint64_t type = object_type(search->layout, search->process, greenlet);
+
+	if (!task.count || !object_type_name(search->layout, search->process, type, task.name, sizeof(task.name)))
+		return 0;
+	task.frames = calloc(task.count, sizeof(*task.frames));
+	for (size_t i = 0; task.frames && i < task.count; i++) {
+		struct stack_frame *frame = &task.frames[i];
+
+		frame->at = frames[i];
+		if (!codes_find(codes, search->process, frame->at.code, &frame->code)) {
+			free(task.frames);
+			return 0;
+		}
+		frame->line = codes_line(codes, search->layout, frame->code, frame->at.instruction);
+	}
+	return keep(suspended, &task);
+}
+
+static int add_greenlets(const struct search *search, struct codes *codes, struct suspended *suspended)
+{
+	int r = 0;
+
+	qsort(search->greenlets, search->greenlet_count, sizeof(*search->greenlets), compare_addresses);
+	for (size_t i = 0; i < search->greenlet_count && r == 0 && suspended->frames < FRAMES_MAX; i++)
+		if (!is_repeated(search, i))
+			r = add_greenlet(search, codes, search->greenlets[i], suspended);
+	return r;
 }
 
 int suspended_read(const struct layout *layout, struct process *process, struct codes *codes,
@@ -312,14 +394,19 @@ int suspended_read(const struct layout *layout, struct process *process, struct 
 	suspended->cut = !gc_lists_walk(layout, process, visit, &search);
 	remote_refresh(process->remote);
 	mark_coroutines(&search);
-	for (size_t i = 0; i < search.count && r == 0 && !search.failed; i++)
+	for (size_t i = 0; i < search.count && r == 0 && !search.failed && suspended->frames < FRAMES_MAX; i++)
 		if (!search.coroutines[i].awaited && is_suspended(&search, search.coroutines[i].object))
 			r = add_task(&search, codes, &search.coroutines[i], suspended);
+	suspended->tasks = suspended->count;
+	if (r == 0 && search.greenlets)
+		r = add_greenlets(&search, codes, suspended);
+	suspended->cut |= suspended->frames >= FRAMES_MAX;
 	r = search.failed ? -ENOMEM : r;
 	u64_map_done(&search.types);
 	u64_map_done(&search.by_object);
 	free(search.coroutines);
 	free(search.tasks);
+	free(search.greenlets);
 	return r;
 }
 
