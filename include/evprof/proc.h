@@ -76,8 +76,8 @@ static inline const char *proc_program_argument(const char *arguments, ssize_t s
 }
 
 /*
- * The script or module of a process for file names: [A-Za-z0-9._-] only. arguments: its /proc/PID/cmdline, as proc_read()
- * gave it; bytes at most 0: it has none.
+ * The script or module of a process for file names: [A-Za-z0-9._-] only. arguments: its /proc/PID/cmdline, as
+ * proc_read() gave it; bytes at most 0: it has none.
  */
 static inline void proc_program_name(const char *arguments, ssize_t bytes, char *out, size_t size)
 {

@@ -1,7 +1,7 @@
 /*
- * test_push.c - evprof push: what a server of OTLP gets is what the program has counted, and what evprof report says of
- * the trace; whatever the server answers, nothing is lost but what is counted, and nothing counts twice. The server
- * (otlp_server.py) decodes after the published schema.
+ * test_push.c - evprof push: what a server of OTLP, Pyroscope or Parca gets is what the program has counted, and what
+ * evprof report says of the trace; whatever the server answers, nothing is lost but what is counted, and nothing counts
+ * twice. The server (push_server.py) decodes after the published schemas.
  */
 #include <fcntl.h>
 #include <glob.h>
@@ -34,10 +34,10 @@ static void await_file(const char *path, const struct background *who)
 
 /* --- the server --- */
 
-/* answers: as otlp_server.py has them, NULL at the end. With the port of an earlier one in the folder, if there was. */
+/* answers: as push_server.py has them, NULL at the end. With the port of an earlier one in the folder, if there was. */
 static struct background *start_server(const char *folder, const char *const *answers)
 {
-	struct job job = {.how = JOB_BARE, .args = {"python3", "@otlp_server.py", folder}};
+	struct job job = {.how = JOB_BARE, .args = {"python3", "@push_server.py", folder}};
 	char *ready = text("%s/ready", folder);
 	struct background *server;
 
@@ -165,6 +165,38 @@ SCENARIO_SOME(push, whole_trace, SUPPORTED)
 	cr_expect_eq(received_count(folder, "gzip"), (long)counts.sent);
 	judge(folder, text("%s/counted", outcome->directory), outcome->trace, outcome->pid, "alive", true);
 	stop_server(server, folder);
+}
+
+/* The same in pprof's form, as Pyroscope and Parca take it. */
+SCENARIO(push, series_of_pprof, SCENARIO_ONCE)
+{
+	static const char *const forms[] = {"pyroscope", "parca"};
+	static const char *const series[] = {"calls", "wall", "process_cpu", "off_cpu", "memory"};
+	struct outcome *outcome;
+
+	network_apart();
+	outcome = record(python_any(), "EVPROF_EVENTS=call,c_call,mem,cpu");
+	(void)python;
+	for (unsigned i = 0; i < 2; i++) {
+		const char *folder = make_folder();
+		struct background *server = start_server(folder, NULL);
+		struct outcome *pushed =
+		    run(.how = JOB_BARE,
+			.args = {"%B/evprof", "push", "--endpoint", text("%s+%s", forms[i], endpoint_of(folder)),
+				 outcome->trace, "--interval", "0.1"},
+			.env = {"OTEL_EXPORTER_OTLP_HEADERS=X-Key=a%20b"}, .lingers = true);
+		struct pushed counts;
+
+		skip_without_curl(pushed->err);
+		counts = counts_of(pushed->out);
+		expect(pushed, pushed->status == 0 && counts.sent > 2 && !counts.again, "it is pushed to %s", forms[i]);
+		cr_expect_eq(received_count(folder, "requests"), (long)counts.sent);
+		cr_expect_eq(received_count(folder, "key a b"), (long)counts.sent);
+		for (unsigned k = 0; k < sizeof(series) / sizeof(*series); k++)
+			cr_expect_gt(received_count(folder, text("series %s", series[k])), 2, "%s", series[k]);
+		judge(folder, text("%s/counted", outcome->directory), outcome->trace, outcome->pid, "alive", true);
+		stop_server(server, folder);
+	}
 }
 
 struct answered {

@@ -1,9 +1,11 @@
 /*
- * test_tools_push.c - the encoder of OTLP against bytes made by hand after the schema, the counts of a small trace in
- * intervals, the settings, the attributes of a process, the spool, and what post.c knows of libcurl.
+ * test_tools_push.c - the encoder of OTLP against bytes made by hand after the schema, the labels of series, the counts
+ * of a small trace in intervals, the settings, the attributes of a process, the spool, and what post.c knows of
+ * libcurl.
  */
 #include <criterion/criterion.h>
 #include <ftw.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +14,13 @@
 #include "evprof/version.h"
 #include "push/counts.h"
 #include "push/curl.h"
+#include "push/interval.h"
 #include "push/otlp.h"
 #include "push/percent.h"
 #include "push/post.h"
 #include "push/resource.h"
 #include "push/sender.h"
+#include "push/series.h"
 #include "push/settings.h"
 #include "push/spool.h"
 #include "trace_fixture.h"
@@ -179,16 +183,17 @@ static const char request_end[] = "\x2a\x01g\x2a\x04" "a.py"
 
 Test(push, request_is_that_of_the_schema, .init = begin, .fini = end)
 {
-	struct protobuf resource = {0}, request = {0};
+	struct push_resource resource = {0};
+	struct protobuf request = {0};
 	struct otlp otlp = {0};
-	struct otlp_interval interval = {.begin_ns = UINT64_C(0x0102030405060708),
+	struct push_interval interval = {.begin_ns = UINT64_C(0x0102030405060708),
 					 .length_ns = 5,
 					 .known = {[PUSH_CALLS] = true},
 					 .resource = &resource,
 					 .id = {1, 2}};
 
 	cr_assert(push_counts_next(&counts, UINT64_MAX, UINT64_MAX) == 0);
-	otlp_put_text(&resource, "k", (struct text){"v\xff\xfe", 3});
+	push_resource_text(&resource, "k", "v\xff\xfe");
 	otlp_begin(&otlp, &counts);
 	cr_assert(otlp_add(&otlp, 1, &(struct push_values){.at = {[PUSH_CALLS] = 1}}) == 0);
 	cr_assert(otlp_add(&otlp, 2, &(struct push_values){.at = {[PUSH_CALLS] = 300}}) == 0);
@@ -199,8 +204,86 @@ Test(push, request_is_that_of_the_schema, .init = begin, .fini = end)
 	cr_expect_arr_eq(request.bytes + sizeof(request_begin) + 1, request_tables, sizeof(request_tables) - 1);
 	cr_expect_arr_eq(request.bytes + request.used - sizeof(request_end) + 1, request_end, sizeof(request_end) - 1);
 	protobuf_done(&request);
-	protobuf_done(&resource);
+	push_resource_done(&resource);
 	otlp_done(&otlp);
+}
+
+/* ---- series of profiles in pprof's form ---------------------------------------------------------------------- */
+
+/* The request for one stack, with those attributes and every weight known but those of memory. */
+static json_t *series_request(const struct push_resource *resource, bool is_parca)
+{
+	struct series series = {0};
+	struct protobuf request = {0};
+	struct push_interval interval = {.begin_ns = 7,
+					 .length_ns = 5,
+					 .known = {[PUSH_CALLS] = true, [PUSH_WALL_NS] = true},
+					 .resource = resource,
+					 .id = {UINT64_C(0x0102030405060708), 2}};
+	json_t *parsed;
+
+	cr_assert(push_counts_next(&counts, UINT64_MAX, UINT64_MAX) == 0);
+	series_begin(&series, &counts);
+	cr_assert(series_add(&series, 1, &(struct push_values){.at = {[PUSH_CALLS] = 1, [PUSH_ALLOCATIONS] = 1}}) == 0);
+	cr_expect(!series_is_full(&series));
+	cr_assert(series_finish(&series, &interval, is_parca, &request) == 0);
+	parsed = json_loadb((char *)request.bytes, request.used, 0, NULL);
+	cr_assert(parsed, "%.*s", (int)request.used, request.bytes);
+	protobuf_done(&request);
+	series_done(&series);
+	return parsed;
+}
+
+static const char *label_of(const json_t *labels, const char *name)
+{
+	const json_t *label;
+	size_t i;
+
+	json_array_foreach(labels, i, label)
+	{
+		if (strcmp(json_string_value(json_object_get(label, "name")), name) == 0)
+			return json_string_value(json_object_get(label, "value"));
+	}
+	return NULL;
+}
+
+/* A series has what is known and not zero; a label has a name of letters, digits and "_", once. */
+Test(push, series_have_labels, .init = begin, .fini = end)
+{
+	struct push_resource resource = {0};
+	json_t *request, *one, *labels;
+	char key[24];
+
+	push_resource_text(&resource, "service.name", "v\"\xff");
+	push_resource_text(&resource, "service_name", "second");
+	push_resource_text(&resource, "__1.a-\xc3\xa4", "reserved");
+	push_resource_text(&resource, "...", "no name");
+	push_resource_number(&resource, "process.pid", -4);
+	for (int i = 0; i < SERIES_LABELS_MAX; i++) {
+		snprintf(key, sizeof(key), "more.%d", i);
+		push_resource_text(&resource, key, "x");
+	}
+	request = series_request(&resource, false);
+	cr_expect_eq(json_array_size(json_object_get(request, "series")), 1, "time is zero, allocations are not known");
+	one = json_array_get(json_object_get(request, "series"), 0);
+	labels = json_object_get(one, "labels");
+	cr_expect_eq(json_array_size(labels), SERIES_LABELS_MAX);
+	cr_expect_str_eq(label_of(labels, "__name__"), "calls");
+	cr_expect_str_eq(label_of(labels, "__delta__"), "false");
+	cr_expect_str_eq(label_of(labels, "service_name"), "v\"\xef\xbf\xbd");
+	cr_expect_str_eq(label_of(labels, "a___"), "reserved");
+	cr_expect_str_eq(label_of(labels, "process_pid"), "-4");
+	one = json_array_get(json_object_get(one, "samples"), 0);
+	cr_expect_str_eq(json_string_value(json_object_get(one, "ID")), "08070605-0403-0201-0200-000000000001");
+	json_decref(request);
+	request = series_request(&resource, true);
+	cr_expect(json_is_true(json_object_get(request, "normalized")));
+	labels = json_array_get(json_object_get(request, "series"), 0);
+	labels = json_object_get(json_object_get(labels, "labels"), "labels");
+	cr_expect_str_eq(label_of(labels, "process_pid"), "-4");
+	cr_expect(!label_of(labels, "__delta__"), "that is Pyroscope's");
+	json_decref(request);
+	push_resource_done(&resource);
 }
 
 /* ---- lists and settings -------------------------------------------------------------------------------------- */
@@ -270,6 +353,11 @@ Test(push, endpoints)
 	expect_url(VARIABLES({"ENDPOINT", "http://x"}), "http://h:1", path);
 	expect_url(VARIABLES({"ENDPOINT", "http://x"}, {"PROFILES_ENDPOINT", "https://h/p"}), NULL, "https://h/p");
 	expect_url(VARIABLES({"PROFILES_ENDPOINT", "https://h/p"}), "http://h:1", path);
+	expect_url(NO_VARIABLES, "pyroscope+http://h:1/prefix/", "http://h:1/prefix/push.v1.PusherService/Push");
+	expect_url(VARIABLES({"PROFILES_ENDPOINT", "https://h/p"}), "parca+https://h", "https://h/profiles/writeraw");
+	expect_url(VARIABLES({"ENDPOINT", "parca+http://h"}), NULL, NULL);
+	expect_url(NO_VARIABLES, "otlp+http://h", NULL);
+	expect_url(NO_VARIABLES, "pyroscope+", NULL);
 	expect_url(VARIABLES({"ENDPOINT", "localhost:4318"}), NULL, NULL);
 	expect_url(VARIABLES({"ENDPOINT", "file:///etc/passwd"}), NULL, NULL);
 	expect_url(VARIABLES({"ENDPOINT", "http://"}), NULL, NULL);
@@ -301,23 +389,22 @@ Test(push, settings)
 
 /* ---- a process ----------------------------------------------------------------------------------------------- */
 
-/* Whether the attributes have that text, with what precedes a value of less than 128 bytes. */
-static bool has(const struct protobuf *resource, const char *key, const char *value)
+/* The text of an attribute; "": it has none. */
+static const char *text_at(const struct push_resource *resource, const char *key)
 {
-	uint8_t wanted[512];
-	size_t length = strlen(value), used = (size_t)sprintf((char *)wanted, "%s", key);
+	const char *found = "";
 
-	wanted[used++] = 0x12;
-	wanted[used++] = (uint8_t)(length + 2);
-	wanted[used++] = 0x0a;
-	wanted[used++] = (uint8_t)length;
-	memcpy(wanted + used, value, length);
-	return memmem(resource->bytes, resource->used, wanted, used + length) != NULL;
+	for (size_t i = 0; i < resource->count; i++)
+		if (strcmp(resource->at[i].key, key) == 0) {
+			cr_expect_str_empty(found, "%s is there once", key);
+			found = resource->at[i].value ? resource->at[i].value : "";
+		}
+	return found;
 }
 
-static struct protobuf attributes(const char *environ_of, size_t length, const char *cgroup)
+static struct push_resource attributes(const char *environ_of, size_t length, const char *cgroup)
 {
-	struct protobuf resource = {0};
+	struct push_resource resource = {0};
 	struct resource_source source = {
 	    .process = trace->processes[process], .environ = environ_of, .cgroup = cgroup, .length = length};
 
@@ -336,21 +423,22 @@ Test(push, attributes, .init = begin, .fini = end)
 	    "\0OTEL_SERVICE_NAME=shop\0HOME=/",
 			  one[] = "OTEL_RESOURCE_ATTRIBUTES=x=y,service.name=of the list,x=z\0OTEL_SERVICE_NAME=",
 			  cut[] = "OTEL_SERVICE_NAMEX=no\0OTEL_RESOURCE_ATTRIBUTES";
-	struct protobuf resource = attributes(both, sizeof(both), "0::/system.slice/docker-" ID ".scope\n");
+	struct push_resource resource = attributes(both, sizeof(both), "0::/system.slice/docker-" ID ".scope\n");
 
-	cr_expect(has(&resource, "service.name", "shop") && !has(&resource, "service.name", "no"));
-	cr_expect(has(&resource, "deployment.environment", "a b") && has(&resource, "host.name", "h"));
-	cr_expect(has(&resource, "container.id", ID));
-	protobuf_done(&resource);
+	cr_expect_str_eq(text_at(&resource, "service.name"), "shop");
+	cr_expect_str_eq(text_at(&resource, "deployment.environment"), "a b");
+	cr_expect_str_eq(text_at(&resource, "host.name"), "h");
+	cr_expect_str_eq(text_at(&resource, "container.id"), ID);
+	push_resource_done(&resource);
 	resource = attributes(one, sizeof(one), "0::/" POD "/cri-containerd-" ID ".scope\n");
-	cr_expect(has(&resource, "service.name", "of the list") && has(&resource, "x", "y") &&
-		  !has(&resource, "x", "z"));
-	cr_expect(has(&resource, "k8s.pod.uid", "01234567-89ab-cdef-0123-456789abcdef"));
-	protobuf_done(&resource);
+	cr_expect_str_eq(text_at(&resource, "service.name"), "of the list");
+	cr_expect_str_eq(text_at(&resource, "x"), "y");
+	cr_expect_str_eq(text_at(&resource, "k8s.pod.uid"), "01234567-89ab-cdef-0123-456789abcdef");
+	push_resource_done(&resource);
 	resource = attributes(cut, sizeof(cut), "0::/user.slice/" ID "0\n");
-	cr_expect(memmem(resource.bytes, resource.used, "unknown_service:", 16));
-	cr_expect(!memmem(resource.bytes, resource.used, "container.id", 12), "65 digits are no id");
-	protobuf_done(&resource);
+	cr_expect(strstr(text_at(&resource, "service.name"), "unknown_service:"));
+	cr_expect_str_empty(text_at(&resource, "container.id"), "65 digits are no id");
+	push_resource_done(&resource);
 }
 
 /* ---- answers ------------------------------------------------------------------------------------------------- */
@@ -399,7 +487,7 @@ static void open_spool(struct push_spool *spool, const char *folder, size_t limi
 {
 	char why[256] = "";
 
-	cr_assert(push_spool_open(spool, folder, limit, why, sizeof(why)), "%s", why);
+	cr_assert(push_spool_open(spool, folder, "otlp", limit, why, sizeof(why)), "%s", why);
 }
 
 static void use_spool(const char *folder)
@@ -453,7 +541,7 @@ Test(push, spool_in_files)
 	file = fopen(path, "w");
 	cr_assert(file && fclose(file) == 0);
 	open_spool(&spool, folder, 10);
-	cr_expect(!push_spool_open(&second, folder, 10, why, sizeof(why)), "one at a time");
+	cr_expect(!push_spool_open(&second, folder, "otlp", 10, why, sizeof(why)), "one at a time");
 	cr_expect(strstr(why, "another evprof push uses it"), "%s", why);
 	cr_expect_eq(push_spool_add(&spool, "eeee", 4), 0);
 	expect_first(&spool, "dddd");

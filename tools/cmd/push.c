@@ -1,5 +1,6 @@
 /*
- * push.c - evprof push: profiles by stack to OpenTelemetry, from all that is recorded, or from finished traces.
+ * push.c - evprof push: profiles by stack to OpenTelemetry, Pyroscope or Parca, from all that is recorded, or from
+ * finished traces.
  */
 #include "push/push.h"
 
@@ -14,13 +15,14 @@
 static const char help_text[] =
     "usage: evprof push [options] [TRACE...]\n"
     "\n"
-    "Pushes profiles by OpenTelemetry's protocol (OTLP over HTTP, profiles v1development): for each recorded process "
-    "and\n"
-    "interval calls, own time, CPU and waiting, allocations and live blocks by stack. Without a trace it follows all\n"
-    "processes that are recorded on this machine, from now on, until SIGTERM or Ctrl-C. Needs libcurl.\n"
+    "Pushes profiles by OpenTelemetry's protocol (OTLP over HTTP, profiles v1development), or as pprof to Pyroscope\n"
+    "or Parca: for each recorded process and interval calls, own time, CPU and waiting, allocations and live blocks\n"
+    "by stack. Without a trace it follows all processes that are recorded on this machine, from now on, until SIGTERM\n"
+    "or Ctrl-C. Needs libcurl.\n"
     "\n"
     "      --endpoint URL    http://HOST:4318 or https://...; /v1development/profiles is appended\n"
-    "                        (default: OTEL_EXPORTER_OTLP_ENDPOINT, or http://localhost:4318)\n"
+    "                        (default: OTEL_EXPORTER_OTLP_ENDPOINT, or http://localhost:4318);\n"
+    "                        or pyroscope+http://HOST:4040, or parca+http://HOST:7070\n"
     "      --interval S      seconds of an interval (default: 60)\n"
     "      --spool FOLDER    keep in files what is not sent yet; the next evprof push sends it (default: in memory)\n"
     "      --spool-size SIZE of what is not sent yet; for more, the oldest is dropped and counted (default: 64M)\n"

@@ -24,43 +24,8 @@
 #include "analysis/stack_counts.h"
 #include "analysis/stacks.h"
 #include "export/deflate.h"
+#include "export/pprof_fields.h"
 #include "export/protobuf.h"
-
-/* Fields of profile.proto. */
-enum {
-	PROFILE_SAMPLE_TYPE = 1,
-	PROFILE_SAMPLE = 2,
-	PROFILE_MAPPING = 3,
-	PROFILE_LOCATION = 4,
-	PROFILE_FUNCTION = 5,
-	PROFILE_STRING = 6,
-	PROFILE_TIME_NANOS = 9,
-	PROFILE_DURATION_NANOS = 10,
-	PROFILE_COMMENT = 13,
-	PROFILE_DEFAULT_SAMPLE_TYPE = 14,
-	VALUE_TYPE = 1,
-	VALUE_UNIT = 2,
-	SAMPLE_LOCATIONS = 1,
-	SAMPLE_VALUES = 2,
-	SAMPLE_LABEL = 3,
-	LABEL_KEY = 1,
-	LABEL_STRING = 2,
-	LABEL_NUMBER = 3,
-	MAPPING_ID = 1,
-	MAPPING_FILE = 5,
-	MAPPING_HAS_FUNCTIONS = 7,
-	MAPPING_HAS_FILES = 8,
-	MAPPING_HAS_LINES = 9,
-	LOCATION_ID = 1,
-	LOCATION_MAPPING = 2,
-	LOCATION_LINE = 4,
-	LINE_FUNCTION = 1,
-	LINE_NUMBER = 2,
-	FUNCTION_ID = 1,
-	FUNCTION_NAME = 2,
-	FUNCTION_FILE = 4,
-	FUNCTION_LINE = 5,
-};
 
 /* Strings at the start of every profile, by number. */
 enum {

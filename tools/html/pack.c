@@ -51,25 +51,6 @@ void html_column_bytes(struct html_column *column, const void *bytes, size_t len
 	column->used += length;
 }
 
-static void put_base64(struct output *output, const uint8_t *bytes, size_t length)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	char quad[4];
-
-	for (size_t i = 0; i < length; i += 3) {
-		unsigned left = (unsigned)(length - i);
-		uint32_t word = (uint32_t)bytes[i] << 16;
-
-		word |= left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0;
-		word |= left > 2 ? (uint32_t)bytes[i + 2] : 0;
-		quad[0] = digits[word >> 18];
-		quad[1] = digits[word >> 12 & 63];
-		quad[2] = left > 1 ? digits[word >> 6 & 63] : '=';
-		quad[3] = left > 2 ? digits[word & 63] : '=';
-		output_put(output, quad, 4);
-	}
-}
-
 /* A deflate stream whose output is encoded as base64; owned by the worker thread. */
 struct html_stream {
 	z_stream deflate;
@@ -92,7 +73,7 @@ static void deflate_bytes(struct html_stream *stream, const void *bytes, size_t 
 	do {
 		result = deflate(&stream->deflate, flush);
 		if (stream->deflate.avail_out == 0 || result == Z_STREAM_END) {
-			put_base64(stream->output, stream->packed, PACKED_BYTES - stream->deflate.avail_out);
+			output_base64(stream->output, stream->packed, PACKED_BYTES - stream->deflate.avail_out);
 			stream->deflate.next_out = stream->packed;
 			stream->deflate.avail_out = (uInt)PACKED_BYTES;
 		}

@@ -16,21 +16,21 @@
 
 /* --- requests --- */
 
-void push_target_init(struct push_target *target, struct sender *sender, bool gzip)
+void push_target_init(struct push_target *target, struct sender *sender, const struct push_settings *settings)
 {
 	int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
 
-	*target = (struct push_target){.sender = sender, .gzip = gzip};
+	*target = (struct push_target){.sender = sender, .gzip = settings->gzip, .body = {.form = settings->form}};
 	if (fd < 0 || read(fd, target->id, sizeof(target->id)) != (ssize_t)sizeof(target->id))
 		target->id[0] = (uint64_t)time_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
 	if (fd >= 0)
 		close(fd);
-	target->id[1] &= UINT64_MAX >> 8; /* counts up; the last byte is the weight's */
+	target->id[1] &= UINT64_MAX >> 8; /* counts up; the last byte is the encoder's */
 }
 
 void push_target_done(struct push_target *target)
 {
-	otlp_done(&target->otlp);
+	push_body_done(&target->body);
 }
 
 static int queue_packed(struct push_target *target, const struct protobuf *request)
@@ -64,43 +64,43 @@ static int queue(struct push_target *target, const struct protobuf *request)
 	return 0;
 }
 
-static int finish_request(struct push_target *target, struct otlp_interval *interval)
+static int finish_request(struct push_target *target, struct push_interval *interval)
 {
 	struct protobuf request = {0};
 	int error;
 
 	interval->id[0] = target->id[0];
 	interval->id[1] = ++target->id[1] & UINT64_MAX >> 8;
-	error = otlp_finish(&target->otlp, interval, &request);
+	error = push_body_finish(&target->body, interval, &request);
 	if (!error)
 		error = queue(target, &request);
 	protobuf_done(&request);
 	return error;
 }
 
-static int queue_stacks(struct push_process *process, struct push_target *target, struct otlp_interval *interval)
+static int queue_stacks(struct push_process *process, struct push_target *target, struct push_interval *interval)
 {
 	struct push_counts *counts = &process->counts;
 	bool any = false;
 	int error = 0;
 
-	otlp_begin(&target->otlp, counts);
+	push_body_begin(&target->body, counts);
 	for (uint32_t stack = 0; stack < counts->stacks.count && !error; stack++) {
 		struct push_values values;
 
 		if (!push_counts_take(counts, stack, &values))
 			continue;
 		any = true;
-		error = otlp_add(&target->otlp, stack, &values);
-		if (error || !otlp_is_full(&target->otlp))
+		error = push_body_add(&target->body, stack, &values);
+		if (error || !push_body_is_full(&target->body))
 			continue;
 		error = finish_request(target, interval);
 		any = false;
-		otlp_begin(&target->otlp, counts);
+		push_body_begin(&target->body, counts);
 	}
 	if (!error && any)
 		error = finish_request(target, interval);
-	otlp_clear(&target->otlp);
+	push_body_clear(&target->body);
 	return error;
 }
 
@@ -126,7 +126,7 @@ int push_process_emit(struct push_process *process, struct push_target *target, 
 	struct push_counts *counts = &process->counts;
 	const struct trace *trace = counts->trace;
 	int64_t length_ns = until_ns > process->begin_ns ? until_ns - process->begin_ns : 0;
-	struct otlp_interval interval = {
+	struct push_interval interval = {
 	    .begin_ns = (uint64_t)(process->begin_ns + trace_realtime_offset(trace)),
 	    .length_ns = (uint64_t)length_ns,
 	    .known = {[PUSH_CALLS] = counts->has_calls,
@@ -151,7 +151,7 @@ int push_process_emit(struct push_process *process, struct push_target *target, 
 void push_process_free(struct push_process *process)
 {
 	push_counts_done(&process->counts);
-	protobuf_done(&process->resource);
+	push_resource_done(&process->resource);
 	free(process);
 }
 

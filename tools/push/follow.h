@@ -9,27 +9,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "push/otlp.h"
+#include "push/body.h"
 #include "push/sender.h"
 #include "trace/reader.h"
 
 /* Where requests go. */
 struct push_target {
 	struct sender *sender;
-	struct otlp otlp;
-	bool gzip;
+	struct push_body body;
+	bool gzip;	    /* requests are compressed as a whole */
 	uint64_t id[2];	    /* of the last profile */
 	uint64_t intervals; /* of processes that were pushed */
 	bool failed;	    /* memory ran out for one */
 };
 
-void push_target_init(struct push_target *target, struct sender *sender, bool gzip);
+void push_target_init(struct push_target *target, struct sender *sender, const struct push_settings *settings);
 void push_target_done(struct push_target *target);
 
 /* A process, and what it did since the last interval. */
 struct push_process {
 	struct push_counts counts;
-	struct protobuf resource;
+	struct push_resource resource;
 	int64_t begin_ns; /* CLOCK_MONOTONIC: of the interval */
 };
 

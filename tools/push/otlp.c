@@ -58,18 +58,6 @@ enum {
 
 enum { FRAME_OF_PYTHON = 1, FRAME_OF_C = 2 }; /* in the table of attributes */
 
-/* The types of profiles, by weight. The names are those of pprof's profiles of Go and of OpenTelemetry's profilers. */
-static const char *const types[PUSH_WEIGHTS][2] = {
-    [PUSH_CALLS] = {"calls", "count"},
-    [PUSH_WALL_NS] = {"wall", "nanoseconds"},
-    [PUSH_CPU_NS] = {"cpu", "nanoseconds"},
-    [PUSH_OFF_CPU_NS] = {"off_cpu", "nanoseconds"},
-    [PUSH_ALLOCATIONS] = {"alloc_objects", "count"},
-    [PUSH_ALLOCATED_BYTES] = {"alloc_space", "bytes"},
-    [PUSH_LIVE_BLOCKS] = {"inuse_objects", "count"},
-    [PUSH_LIVE_BYTES] = {"inuse_space", "bytes"},
-};
-
 /* The strings at the start of the table. */
 enum { STRING_NONE, STRING_FRAME_TYPE, STRING_TYPES };
 
@@ -100,8 +88,8 @@ void otlp_begin(struct otlp *otlp, const struct push_counts *counts)
 	put_string(otlp, text_of(""));
 	put_string(otlp, text_of("profile.frame.type"));
 	for (unsigned i = 0; i < PUSH_WEIGHTS; i++) {
-		put_string(otlp, text_of(types[i][0]));
-		put_string(otlp, text_of(types[i][1]));
+		put_string(otlp, text_of(push_types[i][0]));
+		put_string(otlp, text_of(push_types[i][1]));
 	}
 	put_none(&otlp->functions, DICTIONARY_FUNCTION);
 	put_none(&otlp->locations, DICTIONARY_LOCATION);
@@ -203,21 +191,20 @@ bool otlp_is_full(const struct otlp *otlp)
 
 /* --- the request --- */
 
-static void put_id(struct protobuf *request, const struct otlp_interval *interval, unsigned weight)
+static void put_id(struct protobuf *request, const struct push_interval *interval, unsigned weight)
 {
-	uint8_t id[OTLP_ID_BYTES];
+	uint8_t id[PUSH_ID_BYTES];
 
-	memcpy(id, interval->id, sizeof(id));
-	id[OTLP_ID_BYTES - 1] = (uint8_t)(weight + 1);
+	push_interval_id(interval, (uint8_t)(weight + 1), id);
 	protobuf_begin(request, PROFILE_ID);
 	protobuf_put(request, id, sizeof(id));
 	protobuf_end(request);
 }
 
-static void put_profile(const struct otlp *otlp, const struct otlp_interval *interval, unsigned weight,
+static void put_profile(const struct otlp *otlp, const struct push_interval *interval, unsigned weight,
 			struct protobuf *request)
 {
-	bool is_live = weight == PUSH_LIVE_BLOCKS || weight == PUSH_LIVE_BYTES;
+	bool is_live = push_is_live(weight);
 	uint64_t end_ns = interval->begin_ns + interval->length_ns;
 
 	protobuf_begin(request, SCOPE_PROFILES_PROFILES);
@@ -269,18 +256,35 @@ void otlp_clear(struct otlp *otlp)
 		memset(otlp->locations_known, 0, otlp->locations_allocated * sizeof(uint32_t));
 }
 
+static void put_resource(const struct push_resource *resource, struct protobuf *request)
+{
+	for (size_t i = 0; i < resource->count; i++) {
+		const struct push_attribute *attribute = &resource->at[i];
+
+		protobuf_begin(request, RESOURCE_ATTRIBUTES);
+		protobuf_string(request, KEY_VALUE_KEY, attribute->key);
+		protobuf_begin(request, KEY_VALUE_VALUE);
+		if (attribute->value)
+			protobuf_string(request, ANY_STRING, attribute->value);
+		else
+			protobuf_number(request, ANY_INT, (uint64_t)attribute->number);
+		protobuf_end(request);
+		protobuf_end(request);
+	}
+}
+
 static int error_of(const struct otlp *otlp)
 {
 	return otlp->strings.error | otlp->functions.error | otlp->locations.error | otlp->stacks.error;
 }
 
-int otlp_finish(struct otlp *otlp, const struct otlp_interval *interval, struct protobuf *request)
+int otlp_finish(struct otlp *otlp, const struct push_interval *interval, struct protobuf *request)
 {
 	int error = error_of(otlp);
 
 	protobuf_begin(request, REQUEST_RESOURCE_PROFILES);
 	protobuf_begin(request, RESOURCE_PROFILES_RESOURCE);
-	protobuf_put(request, interval->resource->bytes, interval->resource->used);
+	put_resource(interval->resource, request);
 	protobuf_end(request);
 	protobuf_begin(request, RESOURCE_PROFILES_SCOPE_PROFILES);
 	protobuf_begin(request, SCOPE_PROFILES_SCOPE);
@@ -306,27 +310,4 @@ void otlp_done(struct otlp *otlp)
 	for (unsigned i = 0; i < PUSH_WEIGHTS; i++)
 		protobuf_done(&otlp->samples[i]);
 	free(otlp->locations_known);
-}
-
-static void begin_attribute(struct protobuf *resource, const char *key)
-{
-	protobuf_begin(resource, RESOURCE_ATTRIBUTES);
-	protobuf_string(resource, KEY_VALUE_KEY, key);
-	protobuf_begin(resource, KEY_VALUE_VALUE);
-}
-
-void otlp_put_text(struct protobuf *resource, const char *key, struct text value)
-{
-	begin_attribute(resource, key);
-	protobuf_text(resource, ANY_STRING, value);
-	protobuf_end(resource);
-	protobuf_end(resource);
-}
-
-void otlp_put_number(struct protobuf *resource, const char *key, int64_t value)
-{
-	begin_attribute(resource, key);
-	protobuf_number(resource, ANY_INT, (uint64_t)value);
-	protobuf_end(resource);
-	protobuf_end(resource);
 }

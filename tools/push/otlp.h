@@ -1,6 +1,6 @@
 /*
  * otlp.h - stacks with their weights as a request of OTLP: ExportProfilesServiceRequest of opentelemetry-proto,
- * profiles/v1development, as the OpenTelemetry Collector 0.165 reads it. For follow.c.
+ * profiles/v1development, as the OpenTelemetry Collector 0.165 reads it. For body.c.
  *
  * One request has one resource, the process, and a profile for each weight that is known. All values are those of the
  * interval, but live blocks are those at its end. A profile has an id that no other has, also when the request is sent
@@ -14,18 +14,10 @@
 
 #include "export/protobuf.h"
 #include "push/counts.h"
+#include "push/interval.h"
 
 #define OTLP_DEPTH_MAX 1024		     /* innermost frames of a stack that are sent */
 #define OTLP_REQUEST_BYTES ((size_t)4 << 20) /* from there on, the rest goes into another request */
-#define OTLP_ID_BYTES 16
-
-struct otlp_interval {
-	uint64_t begin_ns; /* since 1970 */
-	uint64_t length_ns;
-	bool known[PUSH_WEIGHTS];
-	const struct protobuf *resource; /* fields of the message Resource */
-	uint64_t id[2]; /* of the profiles of the process in this interval; the last byte is the weight */
-};
 
 /* Zeroed memory is an empty request. */
 struct otlp {
@@ -44,13 +36,9 @@ int otlp_add(struct otlp *otlp, uint32_t stack, const struct push_values *values
 /* Whether the request is large enough to be sent. */
 bool otlp_is_full(const struct otlp *otlp);
 /* Writes the request, and empties it. Returns 0 or -ENOMEM. */
-int otlp_finish(struct otlp *otlp, const struct otlp_interval *interval, struct protobuf *request);
+int otlp_finish(struct otlp *otlp, const struct push_interval *interval, struct protobuf *request);
 /* Empties the request. */
 void otlp_clear(struct otlp *otlp);
 void otlp_done(struct otlp *otlp);
-
-/* An attribute of a resource: KeyValue with a text, or with a number. */
-void otlp_put_text(struct protobuf *resource, const char *key, struct text value);
-void otlp_put_number(struct protobuf *resource, const char *key, int64_t value);
 
 #endif

@@ -159,8 +159,11 @@ static void *add_header(void *list, const char *text)
 static void *make_headers(const struct push_settings *settings, bool is_gzip)
 {
 	/* Without "Expect:" libcurl waits for a server's consent before it sends a large body. */
-	void *list = add_header(add_header(NULL, "Content-Type: application/x-protobuf"), "Expect:");
+	void *list = add_header(NULL, "Expect:");
+	char type[64];
 
+	snprintf(type, sizeof(type), "Content-Type: %s", push_form_type(settings->form));
+	list = add_header(list, type);
 	if (is_gzip)
 		list = add_header(list, "Content-Encoding: gzip");
 	for (unsigned i = 0; i < settings->header_count; i++)

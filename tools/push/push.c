@@ -322,7 +322,7 @@ static int run_push(struct push_run *run)
 	int status = CLI_FINE;
 	struct sender_counts counts;
 
-	push_target_init(&run->target, &run->sender, run->settings.gzip);
+	push_target_init(&run->target, &run->sender, &run->settings);
 	if (run->request->traces[0])
 		status = push_files(run);
 	else

@@ -1,5 +1,5 @@
 /*
- * push.h - evprof push: profiles of finished traces, or of all that is recorded, to an endpoint of OTLP.
+ * push.h - evprof push: profiles of finished traces, or of all that is recorded, to an endpoint.
  */
 #ifndef EVPROF_TOOLS_PUSH_PUSH_H
 #define EVPROF_TOOLS_PUSH_PUSH_H

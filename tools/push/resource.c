@@ -2,7 +2,7 @@
  * resource.c - see resource.h.
  *
  * What a process wrote to its environment and its names of cgroups may be anything: values are cut, and their bytes
- * become valid UTF-8 in the message.
+ * become valid UTF-8 in the request.
  */
 #include "push/resource.h"
 
@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "evprof/proc.h"
-#include "push/otlp.h"
 #include "push/percent.h"
 
 #define ENVIRON_BYTES ((size_t)256 << 10)
@@ -45,14 +44,14 @@ static const char *variable(const struct resource_source *source, const char *na
 	return NULL;
 }
 
-static void put_new(struct protobuf *resource, const struct given *given, const char *key, const char *value)
+static void put_new(struct push_resource *resource, const struct given *given, const char *key, const char *value)
 {
 	if (value && *value && !is_given(given, key))
-		otlp_put_text(resource, key, text_of(value));
+		push_resource_text(resource, key, value);
 }
 
 /* Takes key=value,... apart where it is. */
-static void put_given(struct protobuf *resource, struct given *given, char *list)
+static void put_given(struct push_resource *resource, struct given *given, char *list)
 {
 	char *key, *value;
 
@@ -61,7 +60,7 @@ static void put_given(struct protobuf *resource, struct given *given, char *list
 			continue;
 		given->keys[given->count++] = key;
 		if (strcmp(key, "service.name") != 0)
-			otlp_put_text(resource, key, text_of(value));
+			push_resource_text(resource, key, value);
 		else
 			given->keys[given->count - 1] = ""; /* OTEL_SERVICE_NAME comes before it */
 	}
@@ -79,14 +78,14 @@ static char *given_service(const char *list)
 	return found;
 }
 
-static void put_service(struct protobuf *resource, const struct resource_source *source)
+static void put_service(struct push_resource *resource, const struct resource_source *source)
 {
 	const char *named = variable(source, "OTEL_SERVICE_NAME");
 	const char *program = trace_process_text(source->process, "program");
 	char *given = given_service(variable(source, "OTEL_RESOURCE_ATTRIBUTES")), unknown[512];
 
 	snprintf(unknown, sizeof(unknown), "unknown_service:%s", program[0] ? program : "python");
-	otlp_put_text(resource, "service.name", text_of(named ? named : given && *given ? given : unknown));
+	push_resource_text(resource, "service.name", named ? named : given && *given ? given : unknown);
 	free(given);
 }
 
@@ -128,7 +127,7 @@ static void find_pod(const char *cgroup, char uid[POD_DIGITS + 1])
 	}
 }
 
-static void put_container(struct protobuf *resource, const struct given *given, const char *cgroup)
+static void put_container(struct push_resource *resource, const struct given *given, const char *cgroup)
 {
 	char id[CONTAINER_DIGITS + 1], uid[POD_DIGITS + 1];
 
@@ -138,14 +137,14 @@ static void put_container(struct protobuf *resource, const struct given *given, 
 	put_new(resource, given, "k8s.pod.uid", uid);
 }
 
-static void put_process(struct protobuf *resource, const struct given *given, const struct trace_process *process)
+static void put_process(struct push_resource *resource, const struct given *given, const struct trace_process *process)
 {
 	const char *path = trace_process_text(process, "exe"), *slash = strrchr(path, '/');
 
 	if (!is_given(given, "process.pid"))
-		otlp_put_number(resource, "process.pid", process->pid);
+		push_resource_number(resource, "process.pid", process->pid);
 	if (!is_given(given, "process.parent_pid") && process->ppid > 0)
-		otlp_put_number(resource, "process.parent_pid", process->ppid);
+		push_resource_number(resource, "process.parent_pid", process->ppid);
 	put_new(resource, given, "process.executable.path", path);
 	put_new(resource, given, "process.executable.name", slash ? slash + 1 : path);
 	put_new(resource, given, "process.command", trace_process_text(process, "program"));
@@ -153,19 +152,19 @@ static void put_process(struct protobuf *resource, const struct given *given, co
 	put_new(resource, given, "process.runtime.version", trace_process_text(process, "python"));
 	put_new(resource, given, "host.name", trace_process_text(process, "host"));
 	if (trace_process_memory_interval(process)) /* figures of memory are estimates */
-		otlp_put_number(resource, "evprof.memory.interval_bytes",
-				(int64_t)trace_process_memory_interval(process));
+		push_resource_number(resource, "evprof.memory.interval_bytes",
+				     (int64_t)trace_process_memory_interval(process));
 }
 
-void resource_put_from(struct protobuf *resource, const struct resource_source *source)
+void resource_put_from(struct push_resource *resource, const struct resource_source *source)
 {
 	const char *list = variable(source, "OTEL_RESOURCE_ATTRIBUTES");
 	char *copy = strdup(list ? list : "");
 	struct given given = {.count = 0};
 
+	put_service(resource, source);
 	if (copy)
 		put_given(resource, &given, copy);
-	put_service(resource, source);
 	put_process(resource, &given, source->process);
 	put_container(resource, &given, source->cgroup);
 	free(copy);
@@ -185,7 +184,7 @@ static size_t read_of(const struct trace_process *process, const char *name, cha
 	return length > 0 ? (size_t)length : 0;
 }
 
-void resource_put(struct protobuf *resource, const struct trace_process *process)
+void resource_put(struct push_resource *resource, const struct trace_process *process)
 {
 	static char environ_of[ENVIRON_BYTES], cgroup[8192];
 	struct resource_source source = {.process = process, .environ = environ_of, .cgroup = cgroup};

@@ -1,5 +1,5 @@
 /*
- * resource.h - the attributes of a recorded process for OTLP, by OpenTelemetry's conventions for service, host, process
+ * resource.h - the attributes of a recorded process, by OpenTelemetry's conventions for service, host, process
  * and container. For follow.c.
  *
  *   OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME   of the process, from /proc/PID/environ, while it runs and may be read
@@ -15,11 +15,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "export/protobuf.h"
+#include "push/interval.h"
 #include "trace/reader.h"
 
-/* Writes the fields of a Resource. Errors are in resource->error. */
-void resource_put(struct protobuf *resource, const struct trace_process *process);
+/* Adds the attributes. Errors are in resource->error. */
+void resource_put(struct push_resource *resource, const struct trace_process *process);
 
 /* --- for the unit tests --- */
 
@@ -32,6 +32,6 @@ struct resource_source {
 	const char *environ, *cgroup;
 	size_t length;
 };
-void resource_put_from(struct protobuf *resource, const struct resource_source *source);
+void resource_put_from(struct push_resource *resource, const struct resource_source *source);
 
 #endif

@@ -96,7 +96,9 @@ static void report(struct sender *sender, const struct post_answer *answer, enum
 		output_message("evprof push: the server takes profiles again");
 	if (outcome == REJECTED && sender->rejection != answer->status)
 		output_message("evprof push: %s, and rejects profiles%s", text,
-			       answer->status == 404 ? "; is it OpenTelemetry's, with profiles enabled?" : "");
+			       answer->status != 404		     ? ""
+			       : sender->settings->form == PUSH_OTLP ? "; is it OpenTelemetry's, with profiles enabled?"
+								     : "; has it another path, or a prefix?");
 	sender->is_failing = fails;
 	sender->rejection = outcome == REJECTED ? answer->status : 0;
 }
@@ -147,7 +149,8 @@ static enum outcome send_body(struct sender *sender, const uint8_t *body, size_t
 	if (outcome == SENT) {
 		sender->counts.sent++;
 		sender->counts.sent_bytes += bytes;
-		sender->counts.rejected_profiles += sender_rejected(answer->body, answer->length);
+		if (sender->settings->form == PUSH_OTLP)
+			sender->counts.rejected_profiles += sender_rejected(answer->body, answer->length);
 	}
 	sender->counts.rejected += outcome == REJECTED;
 	return outcome;
@@ -219,7 +222,7 @@ bool sender_start(struct sender *sender, const struct push_settings *settings, c
 	pthread_cond_init(&sender->wake, NULL);
 	if (!post_open(&sender->post, settings, &sender->stop, why, why_bytes))
 		return false;
-	if (!push_spool_open(&sender->spool, folder, limit_bytes, why, why_bytes)) {
+	if (!push_spool_open(&sender->spool, folder, push_form_name(settings->form), limit_bytes, why, why_bytes)) {
 		post_close(&sender->post);
 		return false;
 	}

@@ -11,9 +11,41 @@
 #include "push/percent.h"
 
 #define DEFAULT_ENDPOINT "http://localhost:4318"
-#define PROFILES_PATH "v1development/profiles"
 #define DEFAULT_TIMEOUT_MS 10000
 #define MOST_TIMEOUT_MS 600000
+
+static const struct {
+	const char *name, *path, *type;
+} forms[PUSH_FORMS] = {
+    [PUSH_OTLP] = {"otlp", "v1development/profiles", "application/x-protobuf"},
+    [PUSH_PYROSCOPE] = {"pyroscope", "push.v1.PusherService/Push", "application/json"},
+    [PUSH_PARCA] = {"parca", "profiles/writeraw", "application/json"},
+};
+
+const char *push_form_name(enum push_form form)
+{
+	return forms[form].name;
+}
+
+const char *push_form_type(enum push_form form)
+{
+	return forms[form].type;
+}
+
+/* The URL behind "pyroscope+" or "parca+", which gives the form. */
+static const char *take_form(const char *endpoint, enum push_form *form)
+{
+	*form = PUSH_OTLP;
+	for (unsigned i = PUSH_OTLP + 1; i < PUSH_FORMS; i++) {
+		size_t length = strlen(forms[i].name);
+
+		if (strncmp(endpoint, forms[i].name, length) == 0 && endpoint[length] == '+') {
+			*form = (enum push_form)i;
+			return endpoint + length + 1;
+		}
+	}
+	return endpoint;
+}
 
 /* A variable of the signal, or the general one; NULL: neither is set, or they are empty. */
 static const char *variable(const char *name)
@@ -51,11 +83,17 @@ static bool read_url(struct push_settings *settings, const char *endpoint, char 
 	const char *base = endpoint ? endpoint : getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), *slash;
 	const char *used = whole && *whole ? whole : base && *base ? base : DEFAULT_ENDPOINT;
 
+	if (endpoint)
+		used = take_form(used, &settings->form);
 	if (!is_url(used))
-		return wrong(why, bytes, "the endpoint is a URL such as " DEFAULT_ENDPOINT ", not %.300s", used);
+		return wrong(why, bytes,
+			     "the endpoint is a URL such as " DEFAULT_ENDPOINT
+			     ", or pyroscope+http://localhost:4040, or "
+			     "parca+http://localhost:7070, not %.300s",
+			     used);
 	slash = used[strlen(used) - 1] == '/' ? "" : "/";
 	if (used == whole ? !(settings->url = strdup(used))
-			  : asprintf(&settings->url, "%s%s" PROFILES_PATH, used, slash) < 0) {
+			  : asprintf(&settings->url, "%s%s%s", used, slash, forms[settings->form].path) < 0) {
 		settings->url = NULL;
 		return wrong(why, bytes, "%s", "out of memory");
 	}
@@ -95,8 +133,8 @@ static bool read_words(struct push_settings *settings, char *why, size_t bytes)
 {
 	const char *compression = variable("COMPRESSION"), *protocol = variable("PROTOCOL");
 
-	settings->gzip = compression && strcmp(compression, "gzip") == 0;
-	if (compression && !settings->gzip && strcmp(compression, "none") != 0)
+	settings->gzip = compression && strcmp(compression, "gzip") == 0 && settings->form == PUSH_OTLP;
+	if (compression && strcmp(compression, "gzip") != 0 && strcmp(compression, "none") != 0)
 		return wrong(why, bytes, "OTEL_EXPORTER_OTLP_COMPRESSION is gzip or none, not %.100s", compression);
 	if (protocol && strcmp(protocol, "http/protobuf") != 0)
 		return wrong(why, bytes,

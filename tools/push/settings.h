@@ -9,6 +9,10 @@
  *   TIMEOUT      of one request, in ms
  *   COMPRESSION  gzip or none
  *   PROTOCOL     http/protobuf, the only one
+ *
+ * A URL of the command line may begin with pyroscope+ or parca+: then the form of requests, and the path that is
+ * appended, are those of Pyroscope and Parca (series.h). The variables count for them, too, except for ENDPOINT, and
+ * COMPRESSION, as profiles are compressed there one by one.
  */
 #ifndef EVPROF_TOOLS_PUSH_SETTINGS_H
 #define EVPROF_TOOLS_PUSH_SETTINGS_H
@@ -18,7 +22,10 @@
 
 #define PUSH_HEADERS_MAX 64
 
+enum push_form { PUSH_OTLP, PUSH_PYROSCOPE, PUSH_PARCA, PUSH_FORMS };
+
 struct push_settings {
+	enum push_form form;
 	char *url;
 	char *headers[PUSH_HEADERS_MAX]; /* "Key: value" */
 	unsigned header_count;
@@ -28,10 +35,15 @@ struct push_settings {
 };
 
 /*
- * endpoint: of the command line, a URL as OTEL_EXPORTER_OTLP_ENDPOINT has it; NULL: none. False after one line in
- * `why`. push_settings_done() frees it in both cases.
+ * endpoint: of the command line, a URL as OTEL_EXPORTER_OTLP_ENDPOINT has it, or with the form before it; NULL: none.
+ * False after one line in `why`. push_settings_done() frees it in both cases.
  */
 bool push_settings_read(struct push_settings *settings, const char *endpoint, char *why, size_t why_bytes);
 void push_settings_done(struct push_settings *settings);
+
+/* "otlp", "pyroscope" or "parca". */
+const char *push_form_name(enum push_form form);
+/* The media type of its requests. */
+const char *push_form_type(enum push_form form);
 
 #endif

@@ -20,9 +20,9 @@
 #define NAME_BYTES 32
 #define TEMPORARY "new.tmp"
 
-static void name_of(uint64_t number, char name[NAME_BYTES])
+static void name_of(const struct push_spool *spool, uint64_t number, char name[NAME_BYTES])
 {
-	snprintf(name, NAME_BYTES, "%020" PRIu64 ".otlp", number);
+	snprintf(name, NAME_BYTES, "%020" PRIu64 ".%s", number, spool->kind);
 }
 
 static int append(struct push_spool *spool, struct push_spool_item item)
@@ -49,7 +49,7 @@ static void remove_first(struct push_spool *spool, bool was_sent)
 	struct push_spool_item *item = &spool->items[spool->first++];
 	char name[NAME_BYTES];
 
-	name_of(item->number, name);
+	name_of(spool, item->number, name);
 	if (!item->body)
 		unlinkat(spool->folder_fd, name, 0);
 	free(item->body);
@@ -92,7 +92,7 @@ static int take_file(struct push_spool *spool, const char *name)
 
 	if (sscanf(name, "%20" SCNu64, &number) != 1 || number == UINT64_MAX)
 		return 0;
-	name_of(number, again);
+	name_of(spool, number, again);
 	if (strcmp(name, again) != 0 || fstatat(spool->folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISREG(status.st_mode))
 		return 0;
@@ -126,11 +126,13 @@ static bool cannot_open(struct push_spool *spool, const char *folder, int error,
 	return false;
 }
 
-bool push_spool_open(struct push_spool *spool, const char *folder, size_t limit_bytes, char *why, size_t why_bytes)
+bool push_spool_open(struct push_spool *spool, const char *folder, const char *kind, size_t limit_bytes, char *why,
+		     size_t why_bytes)
 {
 	int error;
 
-	*spool = (struct push_spool){.folder_fd = -1, .lock_fd = -1, .limit_bytes = limit_bytes, .next = 1};
+	*spool =
+	    (struct push_spool){.kind = kind, .folder_fd = -1, .lock_fd = -1, .limit_bytes = limit_bytes, .next = 1};
 	if (!folder)
 		return true;
 	if (mkdir(folder, 0700) < 0 && errno != EEXIST)
@@ -159,7 +161,7 @@ static int write_file(const struct push_spool *spool, uint64_t number, const voi
 	error = system_write_all(fd, body, bytes);
 	if (close(fd) < 0 && !error)
 		error = -errno;
-	name_of(number, name);
+	name_of(spool, number, name);
 	if (!error && renameat(spool->folder_fd, TEMPORARY, spool->folder_fd, name) < 0)
 		error = -errno;
 	if (error)
@@ -203,7 +205,7 @@ static uint8_t *read_file(const struct push_spool *spool, const struct push_spoo
 	ssize_t length = 1;
 	int fd;
 
-	name_of(item->number, name);
+	name_of(spool, item->number, name);
 	fd = body ? openat(spool->folder_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
 	while (fd >= 0 && used < item->bytes && length > 0) {
 		length = read(fd, body + used, item->bytes - used);

@@ -21,6 +21,7 @@ struct push_spool_item {
 };
 
 struct push_spool {
+	const char *kind;	/* the end of the files' names */
 	int folder_fd, lock_fd; /* -1: in memory */
 	size_t limit_bytes;
 	struct push_spool_item *items; /* from `first` on, in the order of their numbers */
@@ -31,8 +32,12 @@ struct push_spool {
 	uint64_t dropped, dropped_bytes;
 };
 
-/* folder: NULL: in memory. It is made if it is missing. False after one line in `why`. */
-bool push_spool_open(struct push_spool *spool, const char *folder, size_t limit_bytes, char *why, size_t why_bytes);
+/*
+ * folder: NULL: in memory. It is made if it is missing. kind: of the requests, a name that stays valid; files of other
+ * kinds are left alone. False after one line in `why`.
+ */
+bool push_spool_open(struct push_spool *spool, const char *folder, const char *kind, size_t limit_bytes, char *why,
+		     size_t why_bytes);
 /* Adds a request; the body is copied or written. Returns 0 or -errno: then it is dropped, and counted. */
 int push_spool_add(struct push_spool *spool, const void *body, size_t bytes);
 /*

@@ -446,6 +446,26 @@ static void put_escaped(struct output *output, struct text text,
 	}
 }
 
+void output_base64(struct output *output, const void *bytes, size_t length)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const uint8_t *at = bytes;
+	char quad[4];
+
+	for (size_t i = 0; i < length; i += 3) {
+		size_t left = length - i;
+		uint32_t word = (uint32_t)at[i] << 16;
+
+		word |= left > 1 ? (uint32_t)at[i + 1] << 8 : 0;
+		word |= left > 2 ? (uint32_t)at[i + 2] : 0;
+		quad[0] = digits[word >> 18];
+		quad[1] = digits[word >> 12 & 63];
+		quad[2] = left > 1 ? digits[word >> 6 & 63] : '=';
+		quad[3] = left > 2 ? digits[word & 63] : '=';
+		output_put(output, quad, 4);
+	}
+}
+
 void output_json(struct output *output, struct text text)
 {
 	put_escaped(output, text, json_special);

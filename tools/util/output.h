@@ -111,6 +111,9 @@ void output_hex(struct output *output, uint64_t value); /* with 0x */
 void output_micros(struct output *output, int64_t ns);	/* 1234567 ns as 1234.567 */
 void output_format(struct output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Writes bytes in base64 (RFC 4648), with padding at their end. */
+void output_base64(struct output *output, const void *bytes, size_t length);
+
 /* Writes the contents of a JSON string. Valid for any bytes; invalid UTF-8 becomes U+FFFD. */
 void output_json(struct output *output, struct text text);
 
