@@ -394,7 +394,8 @@ static int sorted_changes(const struct thinning *thinning, struct thin_change **
 	*sorted = malloc(bytes + 1);
 	if (!*sorted)
 		return -ENOMEM;
-	memcpy(*sorted, thinning->changes, bytes);
+	if (bytes)
+		memcpy(*sorted, thinning->changes, bytes);
 	qsort(*sorted, thinning->change_count, sizeof(**sorted), by_time);
 	return 0;
 }
@@ -416,7 +417,8 @@ int thinning_estimate(struct thinning *thinning, int (*take)(void *owner, const 
 
 	if (!error) {
 		thinning->changes = sorted;
-		qsort(thinning->samples, thinning->sample_count, sizeof(*thinning->samples), by_key);
+		if (thinning->samples)
+			qsort(thinning->samples, thinning->sample_count, sizeof(*thinning->samples), by_key);
 		error = estimate_samples(thinning, &bursts, burst_numbers, sampled, take, owner);
 		if (!error)
 			error = estimate_others(thinning, &bursts, burst_numbers, sampled, take, owner);

@@ -133,7 +133,8 @@ static void read_functions(struct module *module)
 	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && elf_file_base(fd, &module->base) == 0)
 		elf_file_each(fd, add_function, module);
 	close(fd);
-	qsort(module->functions, module->count, sizeof(*module->functions), compare);
+	if (module->functions)
+		qsort(module->functions, module->count, sizeof(*module->functions), compare);
 }
 
 /* The function that begins last of those that have the address. */
