@@ -497,8 +497,27 @@ Test(sites, limits)
 	expect_check("--max-allocations 2 TRACE", 1, "FAILED ");
 	expect_check("--max-rss 9000000 TRACE", 0, "ok     --max-rss 9000000: 9000000 bytes in process 10");
 	expect_check("--max-rss 8M TRACE", 1, "FAILED --max-rss 8M: 9000000 bytes");
+	expect_check("--max-leak 0 TRACE", 1, "alive at the end; most by (no Python function): 500\n");
 	/* Python's alone. */
 	expect_check("--max-alloc 1000 TRACE", 0, "--max-heap limits native memory");
+}
+
+/* A limit that fails names the line with most of what it is about. */
+Test(sites, limits_name_a_line)
+{
+	event(WIRE_CALL, F, 0);
+	event(WIRE_LINE, 8, 0);
+	made(0x100, 1000);
+	made(0x200, 10);
+	event(WIRE_LINE, 9, 0);
+	made(0x300, 300);
+	freed(0x100);
+	save(0);
+	expect_check("--max-heap 1 TRACE", 1,
+		     "1310 bytes in process 10, at most 1, alive at the peak; most by K.f "
+		     "(/x/app.py:8): 1010\n");
+	expect_check("--max-leak 1 TRACE", 1, "; most by K.f (/x/app.py:9): 300\n");
+	expect_check("--max-allocations 1 TRACE", 1, "3 allocations, at most 1; most by K.f (/x/app.py:8): 2\n");
 }
 
 /* A process without an end, of which the collector has samples: they show that a limit is broken, and no more. */

@@ -4,6 +4,8 @@
 #include "analysis/limits.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,17 +175,67 @@ static int measure_heap(struct limits *limits, struct trace *trace)
 	return error;
 }
 
+/* What the limit measures of these weights. */
+static uint64_t measure_of(const struct limit *limit, const struct live_weights *weights)
+{
+	if (limit->kind == LIMIT_HEAP)
+		return weights->peak.bytes;
+	return limit->kind == LIMIT_LEAK ? weights->end.bytes : weights->made.blocks;
+}
+
+/* "function (file:line)", with the end of a long file's name. */
+static void write_place(char place[LIMIT_PLACE_MAX], const struct memory_site *site)
+{
+	int skipped = site->file.length > LIMIT_PLACE_MAX / 2 ? (int)site->file.length - LIMIT_PLACE_MAX / 2 : 0;
+	int length = (int)site->file.length - skipped, room = LIMIT_PLACE_MAX / 3;
+	int name = (int)site->name.length < room ? (int)site->name.length : room;
+
+	if (!length)
+		snprintf(place, LIMIT_PLACE_MAX, "%.*s", name, site->name.at);
+	else if (!site->line)
+		snprintf(place, LIMIT_PLACE_MAX, "%.*s (%.*s)", name, site->name.at, length, site->file.at + skipped);
+	else
+		snprintf(place, LIMIT_PLACE_MAX, "%.*s (%.*s:%" PRIu32 ")", name, site->name.at, length,
+			 site->file.at + skipped, site->line);
+}
+
+static void note_most(struct limit *limit, const struct memory *memory)
+{
+	const struct memory_site *most = NULL;
+
+	for (uint32_t i = 0; i < memory->site_count; i++) {
+		uint64_t measured = measure_of(limit, &memory->sites[i].weights);
+
+		if (measured <= limit->most)
+			continue;
+		limit->most = measured;
+		most = &memory->sites[i];
+	}
+	if (most)
+		write_place(limit->most_place, most);
+}
+
+/* The process with most of it counts, of allocations all. */
 static int note_memory(void *owner, struct memory *memory)
 {
 	struct limits *limits = owner;
 
-	note_process(limits, LIMIT_HEAP, memory->process, memory->all.peak.bytes);
-	note_process(limits, LIMIT_LEAK, memory->process, memory->all.end.bytes);
-	for (size_t i = 0; i < limits->count; i++)
-		if (limits->at[i].kind == LIMIT_ALLOCATIONS) {
-			limits->at[i].measured += memory->all.made.blocks;
-			limits->at[i].pid = memory->process->pid;
+	for (size_t i = 0; i < limits->count; i++) {
+		struct limit *limit = &limits->at[i];
+		uint64_t measured = measure_of(limit, &memory->all);
+
+		if (limit->kind == LIMIT_ALLOCATIONS) {
+			limit->measured += measured;
+		} else if ((limit->kind == LIMIT_HEAP || limit->kind == LIMIT_LEAK) &&
+			   (!limit->pid || limit->measured < measured)) {
+			limit->measured = measured;
+			limit->most = 0;
+		} else {
+			continue;
 		}
+		limit->pid = memory->process->pid;
+		note_most(limit, memory);
+	}
 	return 0;
 }
 
@@ -194,7 +246,7 @@ static bool has_memory_limit(const struct limits *limits)
 
 static int measure_memory(struct limits *limits, struct trace *trace)
 {
-	const struct memory_options options = {.filter = limits->filter, .by = MEMORY_BY_THREAD};
+	const struct memory_options options = {.filter = limits->filter, .by = MEMORY_BY_LINE};
 	struct memory memory;
 	struct progress progress;
 	int error;

@@ -27,6 +27,8 @@ enum limit_kind {
 };
 enum limit_result { LIMIT_HELD, LIMIT_BROKEN, LIMIT_ERROR };
 
+#define LIMIT_PLACE_MAX 256
+
 struct limit {
 	enum limit_kind kind;
 	const char *given;	     /* the option's value */
@@ -40,6 +42,8 @@ struct limit {
 	bool thinned;	     /* not all calls were recorded (EVPROF_BUDGET); what was is the least */
 	uint32_t open;	     /* number of their calls on the stack of the thread */
 	struct function_near near;
+	uint64_t most;			  /* LIMIT_HEAP to LIMIT_ALLOCATIONS: of the line that has most of it ... */
+	char most_place[LIMIT_PLACE_MAX]; /* ... and which that is; empty: none */
 	enum limit_result result;
 };
 

@@ -79,6 +79,15 @@ static void describe_estimate(const struct limits *limits, const struct limit *l
 			 interval);
 }
 
+/* The line to look at first. */
+static void describe_most(const struct limit *limit, char *text, size_t size)
+{
+	size_t used = strlen(text);
+
+	if (limit->result == LIMIT_BROKEN && limit->most_place[0])
+		snprintf(text + used, size - used, "; most by %s: %" PRIu64, limit->most_place, limit->most);
+}
+
 /* Describes the measured value, or why there is none. */
 static void describe_limit(const struct limits *limits, const struct limit *limit, char text[DESCRIPTION_BYTES])
 {
@@ -88,6 +97,7 @@ static void describe_limit(const struct limits *limits, const struct limit *limi
 		describe_measure(limits, limit, text, DESCRIPTION_BYTES);
 	if (limit->result != LIMIT_ERROR)
 		describe_estimate(limits, limit, text, DESCRIPTION_BYTES);
+	describe_most(limit, text, DESCRIPTION_BYTES);
 }
 
 int report_limits(const struct limits *limits)
