@@ -84,7 +84,7 @@ SCENARIO_SOME(memory, lines_with_calls_and_malloc, SUPPORTED)
 	expect_lines(python, "EVPROF_EVENTS=call,c_call,mem,malloc");
 }
 
-/* The rows of diff, the lines of pprof and those of folded stacks: each has what tracemalloc says of that line. */
+/* The rows of diff, the samples of pprof and folded stacks: each has what tracemalloc says of that line. */
 static void expect_line(const struct outcome *outcome, const char *line, json_int_t bytes)
 {
 	const char *at = strstr(outcome->out, text("by_line.py\",%s,both,", line));
@@ -114,6 +114,38 @@ static void expect_folded(const struct outcome *outcome, const char *line, json_
 	expect(outcome, sum == bytes, "line %s holds %lld in the stacks, not %lld", line, (long long)bytes, sum);
 }
 
+static json_t *pprof_lines(const struct outcome *outcome)
+{
+	char *path = text("%s/lines.pb.gz", outcome->directory);
+	struct outcome *said;
+
+	tool("export", "-f", "pprof", outcome->trace, "-o", path);
+	said = run(.python = python_any(), .how = JOB_BARE,
+		   .args = {"@pprof_lines.py", path, "by_line.py", "inuse_space"});
+	expect(said, said->status == 0, "it is a profile");
+	return json_loads(said->out, 0, NULL);
+}
+
+/* A limit that fails names the line of which tracemalloc has most at the peak. */
+static void expect_check(const struct outcome *outcome, const json_t *lines)
+{
+	struct outcome *said = tool("check", "--max-heap", "1M", outcome->trace);
+	const char *line, *most = NULL;
+	json_int_t most_bytes = 0;
+	json_t *bytes;
+
+	json_object_foreach((json_t *)lines, line, bytes)
+	{
+		if (json_integer_value(bytes) <= most_bytes)
+			continue;
+		most = line;
+		most_bytes = json_integer_value(bytes);
+	}
+	expect(said,
+	       said->status == 1 && strstr(said->out, text("by_line.py:%s): %lld\n", most, (long long)most_bytes)),
+	       "line %s has %lld bytes", most, (long long)most_bytes);
+}
+
 SCENARIO_SOME(memory, lines_of_other_outputs, SUPPORTED)
 {
 	struct outcome *oracle = run(.python = python, .how = JOB_BARE, .args = {"@by_line.py", "tracemalloc"});
@@ -121,7 +153,7 @@ SCENARIO_SOME(memory, lines_of_other_outputs, SUPPORTED)
 				      .options = {"--events", "call,c_call,mem", "--memory-lines"});
 	struct outcome *diff = tool("diff", "--memory", "--all", "--csv", outcome->trace, outcome->trace);
 	struct outcome *folded = tool("export", "-f", "folded", "--weight", "live", outcome->trace, "-o", "-");
-	json_t *root = json_loads(oracle->out, 0, NULL), *bytes;
+	json_t *root = json_loads(oracle->out, 0, NULL), *pprof = pprof_lines(outcome), *bytes;
 	const char *line;
 	unsigned lines = 0;
 
@@ -131,9 +163,13 @@ SCENARIO_SOME(memory, lines_of_other_outputs, SUPPORTED)
 			continue;
 		expect_line(diff, line, json_integer_value(bytes));
 		expect_folded(folded, line, json_integer_value(bytes));
+		cr_expect_eq(json_integer_value(json_object_get(pprof, line)), json_integer_value(bytes), "pprof, %s",
+			     line);
 		lines++;
 	}
 	cr_expect_eq(lines, 5);
+	expect_check(outcome, json_object_get(json_object_get(root, "looks"), "peak_bytes"));
+	json_decref(pprof);
 	json_decref(root);
 }
 
