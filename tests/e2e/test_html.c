@@ -887,6 +887,45 @@ SCENARIO(html, lines_alive_at_a_moment, SCENARIO_ONCE)
 	page_close(&page);
 }
 
+/* Where the page has not what tracemalloc has of the lines of by_line.py at a moment. It may lack lines with little. */
+static const char *const lines_of =
+    "globalThis.wrongLines = async (time, lines) => { const heap = evprof.heaps[0], mine = {}; let wrong = '';"
+    "  document.getElementById('hide_imports').checked = false; evprof.showMoment(heap, time);"
+    "  for (const {f, now} of (await evprof.pickSites(heap)).rows) {"
+    "    if (f < 0 || !evprof.functionFile(f).endsWith('by_line.py')) continue;"
+    "    const line = evprof.functions.line[f]; mine[line] = (mine[line] || 0) + now; }"
+    "  for (const line of Object.keys(lines))"
+    "    if ((mine[line] ?? (lines[line] < 1000 ? lines[line] : 0)) !== lines[line]) wrong += `${line}: ${mine[line]}, "
+    "not ${lines[line]}; `;"
+    "  return wrong; }; 1";
+
+SCENARIO(html, lines_as_tracemalloc_has_them, SCENARIO_ONCE)
+{
+	static const char *const moments[][2] = {{"peak_bytes", "evprof.heaps[0].peakTime"},
+						 {"end_bytes", "Math.max(...evprof.heaps[0].list.times)"}};
+	struct outcome *oracle = run(.python = python_any(), .how = JOB_BARE, .args = {"@by_line.py", "tracemalloc"});
+	struct outcome *outcome = run(.python = python_any(), .how = JOB_RUN, .args = {"@by_line.py"},
+				      .options = {"--events", "call,c_call,mem", "--memory-lines"});
+	struct page page = page_open(outcome);
+	json_t *root = json_loads(oracle->out, 0, NULL);
+
+	(void)python;
+	browser_ask(page.browser, "%s", lines_differ);
+	browser_ask(page.browser, "%s", lines_of);
+	browser_ask(page.browser, "document.getElementById('tab_sites').click(), 1");
+	expect_true(&page, "it begins with the peak", "until(() => !!evprof.sites.heap)");
+	for (size_t i = 0; i < 2; i++) {
+		const json_t *lines = json_object_get(json_object_get(root, "looks"), moments[i][0]);
+		char *json = json_dumps(lines, 0);
+
+		cr_assert_eq(json_object_size(lines), 7);
+		expect_same_text(&page, moments[i][0], text("wrongLines(%s, %s)", moments[i][1], json));
+		free(json);
+	}
+	json_decref(root);
+	page_close(&page);
+}
+
 /* The page says that blocks may look alive that are not. */
 SCENARIO(html, memory_after_losses, SCENARIO_ONCE)
 {
