@@ -36,10 +36,9 @@ static uint64_t line_bytes(const char *status, const char *name)
 
 static bool read_sample(pid_t pid, struct meta_resident_sample *sample, uint64_t *peak_bytes)
 {
-	char path[32], status[4096];
+	char status[4096];
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	if (pid <= 0 || proc_read(path, status, sizeof(status)) <= 0)
+	if (pid <= 0 || proc_read_of(pid, 0, "status", status, sizeof(status)) <= 0)
 		return false;
 	*peak_bytes = line_bytes(status, "\nVmHWM:");
 	sample->anonymous = line_bytes(status, "\nRssAnon:");

@@ -22,13 +22,12 @@
 /* The arguments with spaces between them, without the zeros after a shorter title. NULL: none. */
 static char *read_command(pid_t pid)
 {
-	char path[32], text[TITLE_MAX_BYTES];
+	char text[TITLE_MAX_BYTES];
 	ssize_t length;
 
 	if (pid <= 0)
 		return NULL;
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-	length = proc_read(path, text, sizeof(text));
+	length = proc_read_of(pid, 0, "cmdline", text, sizeof(text));
 	while (length > 0 && (text[length - 1] == 0 || text[length - 1] == ' '))
 		length--;
 	if (length <= 0)

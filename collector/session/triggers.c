@@ -119,10 +119,10 @@ static void look_at_exception(struct session_triggers *triggers, const struct tr
 static uint64_t resident_bytes(pid_t pid)
 {
 	unsigned long long size, resident;
-	char path[32], text[256];
+	char text[256];
 
-	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
-	if (pid <= 0 || proc_read(path, text, sizeof(text)) <= 0 || sscanf(text, "%llu %llu", &size, &resident) != 2)
+	if (pid <= 0 || proc_read_of(pid, 0, "statm", text, sizeof(text)) <= 0 ||
+	    sscanf(text, "%llu %llu", &size, &resident) != 2)
 		return 0;
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }

@@ -57,6 +57,18 @@ static inline ssize_t proc_read(const char *path, char *text, size_t size)
 	return n < 0 ? -EIO : (ssize_t)used;
 }
 
+/* The same of /proc/PID/name, or of /proc/PID/task/TID/name; tid 0: of the process. */
+static inline ssize_t proc_read_of(pid_t pid, pid_t tid, const char *name, char *text, size_t size)
+{
+	char path[64];
+
+	if (tid)
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
+	else
+		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	return proc_read(path, text, size);
+}
+
 /* The argument that names the program: a script, a module after -m, or NULL. */
 static inline const char *proc_program_argument(const char *arguments, ssize_t size)
 {

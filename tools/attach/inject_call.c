@@ -6,6 +6,7 @@
  * call; elsewhere the thread goes on for a moment and is stopped again (preload/start/requests.c has the same rule).
  */
 #include "attach/inject.h"
+#include "evprof/proc.h"
 #include "util/clock.h"
 #include "util/why.h"
 
@@ -299,18 +300,10 @@ static int queue_call(const struct target *target, struct stopped *thread, uint6
 
 static pid_t tracer_of(pid_t pid)
 {
-	char path[64], line[256];
-	pid_t tracer = 0;
-	FILE *status;
+	char status[4096], *line;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	status = fopen(path, "re");
-	while (status && fgets(line, sizeof(line), status))
-		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
-			break;
-	if (status)
-		fclose(status);
-	return tracer;
+	line = proc_read_of(pid, 0, "status", status, sizeof(status)) > 0 ? strstr(status, "\nTracerPid:") : NULL;
+	return line ? atoi(line + strlen("\nTracerPid:")) : 0;
 }
 
 static int complain_of_seize(const struct target *target, int error, char *why, size_t bytes)

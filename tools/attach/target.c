@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "attach/elf_file.h"
+#include "evprof/proc.h"
 #include "util/why.h"
 
 #define LIBRARY "/libevprof.so"
@@ -48,36 +49,23 @@ static bool same_root(pid_t pid)
 	return !stat("/", &own) && !stat(path, &its) && own.st_dev == its.st_dev && own.st_ino == its.st_ino;
 }
 
-/* The last of the pids in NSpid: that in the process's own namespace. */
-static pid_t read_own_pid(pid_t pid)
+pid_t target_own_id(pid_t pid, pid_t tid)
 {
-	char path[64], line[256];
-	pid_t own = pid;
-	FILE *status;
+	char text[65536], *line, *end;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	status = fopen(path, "re");
-	while (status && fgets(line, sizeof(line), status))
-		if (strncmp(line, "NSpid:", 6) == 0 && strrchr(line, '\t'))
-			own = (pid_t)strtol(strrchr(line, '\t'), NULL, 10);
-	if (status)
-		fclose(status);
-	return own;
+	if (proc_read_of(pid, tid, "status", text, sizeof(text)) <= 0 || !(line = strstr(text, "\nNSpid:")))
+		return tid;
+	end = strchr(line + 1, '\n');
+	if (end)
+		*end = 0;
+	line = strrchr(line, '\t');
+	return line ? (pid_t)strtoul(line + 1, NULL, 10) : tid;
 }
 
 static void read_program(struct target *target)
 {
-	char path[64];
-	ssize_t n = 0;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)target->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, target->program, sizeof(target->program) - 1);
-		close(fd);
-	}
-	target->program[n > 0 ? n : 0] = 0;
+	if (proc_read_of(target->pid, 0, "comm", target->program, sizeof(target->program)) < 0)
+		target->program[0] = 0;
 	target->program[strcspn(target->program, "\n")] = 0;
 }
 
@@ -97,7 +85,7 @@ static int check_access(struct target *target, char *why, size_t bytes)
 				(int)target->pid, (unsigned)target->user);
 	target->same_root = same_namespace(target->pid, "mnt") && same_root(target->pid);
 	target->same_network = same_namespace(target->pid, "net");
-	target->own_pid = read_own_pid(target->pid);
+	target->own_pid = target_own_id(target->pid, target->pid);
 	return 0;
 }
 

@@ -51,6 +51,9 @@ int target_look(struct target *target, pid_t pid, char *why, size_t why_bytes);
  */
 int target_symbols(const struct target *target, struct elf_symbol *symbols, unsigned count);
 
+/* The id of a thread as its process has it: in the innermost pid namespace. tid, if that is not known. */
+pid_t target_own_id(pid_t pid, pid_t tid);
+
 /* Reads memory of the process. 0 or -errno. */
 int target_read(const struct target *target, uint64_t address, void *out, size_t bytes);
 

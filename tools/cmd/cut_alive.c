@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "alive/write.h"
 #include "cmd/verbs.h"
 #include "cut/file.h"
+#include "util/clock.h"
 #include "util/output.h"
 
 #define PAUSE_MS 150
@@ -31,14 +31,6 @@ struct cutting {
 	int64_t next_ms;
 	uint64_t wish; /* digits of a number that is being read */
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Takes the numbers of those who want to see what is alive so far, a line each. */
 static void take_wishes(struct cutting *cutting, const char *text, size_t length)
@@ -70,10 +62,10 @@ static bool goes_on(struct cutting *cutting)
 
 static void write_so_far(struct cutting *cutting)
 {
-	if (!cutting->so_far || now_ms() < cutting->next_ms)
+	if (!cutting->so_far || time_ms(CLOCK_MONOTONIC) < cutting->next_ms)
 		return;
 	alive_write_file(&cutting->follow, cutting->kinds, cutting->so_far, cutting->request->path);
-	cutting->next_ms = now_ms() + cutting->request->every_ms;
+	cutting->next_ms = time_ms(CLOCK_MONOTONIC) + cutting->request->every_ms;
 }
 
 /* Takes what the trace has; follows it, if that is wanted. Returns 0 or -errno. */
@@ -124,7 +116,7 @@ static int cut_opened(struct cutting *cutting)
 	cutting->kinds = file_kinds(trace);
 	if (request->every_ms)
 		cutting->so_far = path_so_far(request->to);
-	cutting->next_ms = now_ms() + request->every_ms;
+	cutting->next_ms = time_ms(CLOCK_MONOTONIC) + request->every_ms;
 	error = count(cutting);
 	if (error) {
 		output_message("evprof cut: %s", strerror(-error));

@@ -145,11 +145,8 @@ static json_t *read_arguments(pid_t pid, char *program, size_t size)
 {
 	static char text[CONTROL_ARGV_MAX_BYTES];
 	json_t *arguments = json_array();
-	char path[64];
-	ssize_t bytes;
+	ssize_t bytes = proc_read_of(pid, 0, "cmdline", text, sizeof(text));
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-	bytes = proc_read(path, text, sizeof(text));
 	proc_program_name(text, bytes, program, size);
 	for (ssize_t at = 0; at < bytes; at += (ssize_t)strlen(text + at) + 1)
 		json_array_append_new(arguments, valid_text(text + at));

@@ -75,17 +75,15 @@ static bool command_has(const char *command, size_t bytes, const char *name)
 
 static bool has_name(pid_t pid, const char *name)
 {
-	char path[64], text[NAME_BYTES];
+	char text[NAME_BYTES];
 	ssize_t bytes;
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	if (proc_read(path, text, sizeof(text)) > 0) {
+	if (proc_read_of(pid, 0, "comm", text, sizeof(text)) > 0) {
 		text[strcspn(text, "\n")] = 0;
 		if (!strcmp(text, name))
 			return true;
 	}
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-	bytes = proc_read(path, text, sizeof(text));
+	bytes = proc_read_of(pid, 0, "cmdline", text, sizeof(text));
 	return bytes > 0 && command_has(text, (size_t)bytes, name);
 }
 

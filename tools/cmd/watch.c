@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cmd/verbs.h"
@@ -16,6 +15,7 @@
 #include "util/cli.h"
 #include "util/output.h"
 #include "slow/slow_calls.h"
+#include "util/clock.h"
 
 #define PAUSE_MS 150
 #define OPEN_TRIES 40 /* a trace that has just begun may have no header yet */
@@ -44,17 +44,9 @@ struct request {
 	int error; /* of the output */
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static bool is_due(struct request *request, unsigned trigger)
 {
-	uint64_t now = request->sparse ? now_ns() : 0;
+	uint64_t now = request->sparse ? (uint64_t)time_ns(CLOCK_MONOTONIC) : 0;
 
 	if (now < request->next_ns[trigger])
 		return false;

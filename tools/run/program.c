@@ -17,13 +17,13 @@
 #include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "evprof/control.h"
 #include "evprof/proc.h"
 #include "evprof/settings.h"
 #include "evprof/system_calls.h"
+#include "util/clock.h"
 
 /* --- inherited state --- */
 
@@ -179,16 +179,11 @@ static void end_witness(pid_t witness)
 static bool read_pending(pid_t pid, uint64_t *signals)
 {
 	static const char key[] = "\nShdPnd:\t";
-	char path[48], status[4096] = "";
+	char status[4096];
 	const char *found = NULL;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	fd = pid > 0 && proc_is_ours() ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	if (fd >= 0 && read(fd, status, sizeof(status) - 1) > 0)
+	if (pid > 0 && proc_is_ours() && proc_read_of(pid, 0, "status", status, sizeof(status)) > 0)
 		found = strstr(status, key);
-	if (fd >= 0)
-		close(fd);
 	if (found)
 		*signals = strtoull(found + sizeof(key) - 1, NULL, 16);
 	return found != NULL;
@@ -257,14 +252,6 @@ static void stop_with(int signal)
 		kill(getpid(), SIGSTOP);
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* The CPU time of a child that has ended and is not reaped yet. */
 static int64_t cpu_time_of(pid_t child)
 {
@@ -296,7 +283,7 @@ static int wait_for(pid_t child, struct witness *witness, const sigset_t *taken,
 		if (ended < 0)
 			return -errno;
 		if (ended > 0 && !WIFSTOPPED(end->status)) {
-			end->wall_ns += now_ns();
+			end->wall_ns += time_ns(CLOCK_MONOTONIC);
 			return 0;
 		}
 		if (ended > 0)
@@ -326,7 +313,7 @@ int run_program(const struct run_program *program, struct run_end *end)
 		return -errno;
 	take_signals(&inherited);
 	take_timers(&inherited);
-	end->wall_ns = -now_ns();
+	end->wall_ns = -time_ns(CLOCK_MONOTONIC);
 	child = fork();
 	if (child == 0)
 		become_program(program, &inherited, report[1]);

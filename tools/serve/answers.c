@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "evprof/version.h"
 #include "serve/page.h"
+#include "util/clock.h"
 #include "watch/json.h"
 
 #define LOOK_REFRESHES 10 /* a slot is kept so long after the last request */
@@ -105,10 +105,7 @@ static unsigned look_at(struct serve_state *state, uint32_t focus)
 /* Since the last refresh. */
 static int64_t age_ms(const struct serve_state *state)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return state->number ? (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - state->since_ms : 0;
+	return state->number ? time_ms(CLOCK_MONOTONIC) - state->since_ms : 0;
 }
 
 static void put_head(const struct serve_state *state, struct output *output)

@@ -6,8 +6,8 @@
  * words that others lead back to begin a ring. Rings of other things have objects of no known type.
  */
 #include "stack/gc_lists.h"
+#include "util/clock.h"
 
-#include <time.h>
 
 #define WORD sizeof(uint64_t)
 #define HEAD_BYTES (2 * WORD)
@@ -68,26 +68,17 @@ static bool is_head(const struct heads *heads, uint64_t node)
 	return false;
 }
 
-static bool time_is_over(const struct timespec *start)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec - start->tv_sec > SECONDS_MAX;
-}
-
 /* A node: next, previous, and the object's references and type. */
 static bool walk(const struct layout *layout, struct process *process, const struct heads *heads, uint64_t head,
 		 void (*visit)(void *, uint64_t, uint64_t), void *context)
 {
 	uint64_t node, words[2], type;
-	struct timespec start;
+	int64_t end_ms = time_ms(CLOCK_MONOTONIC) + SECONDS_MAX * 1000;
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
 	if (!process_word(process, head, &node))
 		return false;
 	node &= ~FLAGS;
-	for (unsigned i = 0; i < OBJECTS_MAX && (i % 4096 || !time_is_over(&start)); i++) {
+	for (unsigned i = 0; i < OBJECTS_MAX && (i % 4096 || time_ms(CLOCK_MONOTONIC) < end_ms); i++) {
 		if (is_head(heads, node))
 			return node == head;
 		if (!remote_read(process->remote, node, words, sizeof(words)) ||

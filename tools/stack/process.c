@@ -101,27 +101,12 @@ const struct process_range *process_range_of(const struct process *process, uint
 
 /* --- threads --- */
 
-/* The last number of NSpid: the id in the innermost pid namespace. */
-static uint32_t own_id(pid_t pid, pid_t tid)
-{
-	char path[64], text[4096], *line, *end;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
-	if (proc_read(path, text, sizeof(text)) <= 0 || !(line = strstr(text, "\nNSpid:")))
-		return (uint32_t)tid;
-	end = strchr(line + 1, '\n');
-	if (end)
-		*end = 0;
-	line = strrchr(line, '\t');
-	return line ? (uint32_t)strtoul(line + 1, NULL, 10) : (uint32_t)tid;
-}
-
 static int add_thread(struct process *process, pid_t tid)
 {
 	struct process_thread thread = {.own = (uint32_t)tid, .tid = tid};
 
 	if (process->target.own_pid != process->target.pid)
-		thread.own = own_id(process->target.pid, tid);
+		thread.own = (uint32_t)target_own_id(process->target.pid, tid);
 	if (grow_by_one(&process->threads, &process->thread_room, process->thread_count, sizeof(thread)) < 0)
 		return -ENOMEM;
 	process->threads[process->thread_count++] = thread;

@@ -10,11 +10,9 @@
 
 static void read_command(struct snapshot *snapshot)
 {
-	char path[64], *text = snapshot->command;
-	ssize_t length;
+	char *text = snapshot->command;
+	ssize_t length = proc_read_of(snapshot->process.target.pid, 0, "cmdline", text, sizeof(snapshot->command));
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)snapshot->process.target.pid);
-	length = proc_read(path, text, sizeof(snapshot->command));
 	while (length > 0 && text[length - 1] == 0)
 		length--;
 	for (ssize_t i = 0; i < length; i++)

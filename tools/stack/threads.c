@@ -206,10 +206,7 @@ static bool read_python_name(const struct layout *layout, struct process *proces
 
 static void read_kernel_name(pid_t pid, pid_t tid, char *name, size_t bytes)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
-	if (proc_read(path, name, bytes) < 0)
+	if (proc_read_of(pid, tid, "comm", name, bytes) < 0)
 		name[0] = 0;
 	name[strcspn(name, "\n")] = 0;
 }

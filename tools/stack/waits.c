@@ -51,11 +51,10 @@ static uint64_t read_count(const char *status, const char *name)
 
 bool wait_is_off(pid_t pid, pid_t tid, uint64_t *switches)
 {
-	char path[64], status[4096];
+	char status[4096];
 	const char *state;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
-	if (proc_read(path, status, sizeof(status)) <= 0)
+	if (proc_read_of(pid, tid, "status", status, sizeof(status)) <= 0)
 		return false;
 	state = strstr(status, "\nState:\t");
 	*switches =
@@ -137,11 +136,11 @@ static const struct call *find_call(long number)
 /* The state letter; 0: the thread is gone. */
 static char state_of(pid_t pid, pid_t tid)
 {
-	char path[64], line[1024];
+	char line[1024];
 	const char *letter;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-	if (proc_read(path, line, sizeof(line)) <= 0 || !(letter = proc_stat_field(line, 2)) || !letter[1])
+	if (proc_read_of(pid, tid, "stat", line, sizeof(line)) <= 0 || !(letter = proc_stat_field(line, 2)) ||
+	    !letter[1])
 		return 0;
 	return letter[2];
 }
@@ -187,11 +186,10 @@ static void find_call_of(const struct layout *layout, const struct process *proc
 {
 	uint64_t arguments[2];
 	const struct call *call;
-	char path[64], line[256];
+	char line[256];
 	long number;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)process->target.pid, (int)tid);
-	if (proc_read(path, line, sizeof(line)) <= 0)
+	if (proc_read_of(process->target.pid, tid, "syscall", line, sizeof(line)) <= 0)
 		return;
 	if (!strncmp(line, "running", 7)) {
 		wait->kind = WAIT_NONE;
