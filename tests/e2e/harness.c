@@ -314,6 +314,21 @@ char *text(const char *format, ...)
 	return result;
 }
 
+char *path_in(const struct outcome *outcome, const char *name)
+{
+	return text("%s/%s", outcome->directory, name);
+}
+
+char *oracle_spans(const char *trace)
+{
+	struct outcome *read = run(.how = JOB_BARE, .args = {"python3", "@../oracle_trace.py", trace, "spans"});
+	char *rows = text("%s.rows", trace);
+
+	expect(read, read->status == 0, "%s is as the documents say", trace);
+	file_write(rows, read->out, read->out_bytes);
+	return rows;
+}
+
 /* The repository: this file knows where it was compiled; EVPROF_REPOSITORY names it where it was moved. */
 static const char *repository(void)
 {

@@ -211,6 +211,9 @@ const char *program_path(const char *name);	  /* path of a file in programs/ */
 char *file_read(const char *path, size_t *bytes); /* NULL where it is not there */
 void file_write(const char *path, const void *data, size_t bytes);
 char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+char *path_in(const struct outcome *outcome, const char *name); /* path of a file in its directory */
+/* The spans and marks of a trace as oracle_trace.py reads them, in a file of rows. */
+char *oracle_spans(const char *trace);
 bool test_all(void);
 /* Makes a FIFO of this user and opens it for both directions, so that neither end waits for the other one. */
 int fifo_make(const char *path);

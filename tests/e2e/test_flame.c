@@ -74,54 +74,21 @@ static void expect_same_in_all(const struct outcome *outcome)
 	expect(judge, judge->status == 0 && atoi(judge->out) > 0, "all formats say what the report says");
 }
 
-SCENARIO_SOME(flame, known_work, SUPPORTED)
-{
-	struct outcome *outcome = run(.python = python, .args = {"@known.py"});
+#define ALIKE(Name, ...)                                                                                               \
+	SCENARIO_SOME(flame, Name, SUPPORTED)                                                                          \
+	{                                                                                                              \
+		struct outcome *outcome = run(.python = python, .args = {__VA_ARGS__});                                \
+                                                                                                                       \
+		export_all(outcome, 0);                                                                                \
+		expect_same_in_all(outcome);                                                                           \
+	}
 
-	export_all(outcome, 0);
-	expect_same_in_all(outcome);
-}
-
-SCENARIO_SOME(flame, threads, SUPPORTED)
-{
-	struct outcome *outcome = run(.python = python, .args = {"@threads.py"});
-
-	export_all(outcome, 0);
-	expect_same_in_all(outcome);
-}
-
-SCENARIO_SOME(flame, processes, SUPPORTED)
-{
-	struct outcome *outcome = run(.python = python, .args = {"@processes.py", "forks"});
-
-	export_all(outcome, 0);
-	expect_same_in_all(outcome);
-}
-
-SCENARIO_SOME(flame, generators_and_exceptions, SUPPORTED)
-{
-	struct outcome *outcome = run(.python = python, .args = {"@raises.py"});
-
-	export_all(outcome, 0);
-	expect_same_in_all(outcome);
-}
-
-SCENARIO_SOME(flame, strange_names, SUPPORTED)
-{
-	struct outcome *outcome = run(.python = python, .args = {"@names.py"});
-
-	export_all(outcome, 0);
-	expect_same_in_all(outcome);
-}
-
-/* Functions are open at its end. */
-SCENARIO_SOME(flame, killed, SUPPORTED)
-{
-	struct outcome *outcome = run(.python = python, .args = {"@ends.py", "SIGKILL"});
-
-	export_all(outcome, 0);
-	expect_same_in_all(outcome);
-}
+ALIKE(known_work, "@known.py")
+ALIKE(threads, "@threads.py")
+ALIKE(processes, "@processes.py", "forks")
+ALIKE(generators_and_exceptions, "@raises.py")
+ALIKE(strange_names, "@names.py")
+ALIKE(killed, "@ends.py", "SIGKILL") /* functions are open at its end */
 
 /* What was recorded of a program of which many events are lost: stacks are taken anew after each gap. */
 SCENARIO(flame, after_losses, SCENARIO_ONCE)

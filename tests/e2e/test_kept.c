@@ -177,13 +177,35 @@ static char *snapshot_of(const struct kept *kept, const char *target, const char
 	return path;
 }
 
+/* A copy that was just made has the last second, not all from the start. before: batches before it was asked for. */
+static void expect_copy(const struct kept *kept, const char *path, long before)
+{
+	double now = monotonic_s(), *stamps;
+	long count;
+
+	stamps = read_stamps(kept, &count);
+	cr_assert(count >= before && before > 0);
+	cr_expect(expect_stretch(path, stamps, before - 1, count, now - 0.98) > 0, "not from its start on");
+	free(stamps);
+}
+
+static void expect_last_second(const struct kept *kept)
+{
+	double *stamps;
+	long count;
+
+	end_kept(kept);
+	stamps = read_stamps(kept, &count);
+	expect_stretch(kept->trace, stamps, count - 1, count, monotonic_s() - 0.98);
+	free(stamps);
+}
+
 /* Copies while the program runs: the last second each time, and all that comes later is in the next. */
 SCENARIO(kept, snapshots, SUPPORTED)
 {
 	struct kept kept;
 	const char *pid;
-	long count, before;
-	double *stamps, now;
+	long before;
 
 	apart();
 	kept = begin_kept(python, "EVPROF_KEEP=1s", "60");
@@ -195,17 +217,10 @@ SCENARIO(kept, snapshots, SUPPORTED)
 
 		free(read_stamps(&kept, &before));
 		path = snapshot_of(&kept, i ? "kept" : pid, text("snapshot%u.evp", i));
-		now = monotonic_s();
-		stamps = read_stamps(&kept, &count);
-		cr_assert(count >= before && before > 0);
-		cr_expect(expect_stretch(path, stamps, before - 1, count, now - 0.98) > 0, "not from its start on");
-		free(stamps);
+		expect_copy(&kept, path, before);
 		usleep(1500000);
 	}
-	end_kept(&kept);
-	stamps = read_stamps(&kept, &count);
-	expect_stretch(kept.trace, stamps, count - 1, count, monotonic_s() - 0.98);
-	free(stamps);
+	expect_last_second(&kept);
 }
 
 /* Without EVPROF_KEEP a snapshot has everything since the start. */
@@ -371,8 +386,7 @@ static void await_file(const struct kept *kept, const char *path)
 SCENARIO(kept, by_signal, SUPPORTED)
 {
 	struct kept kept = begin_kept_with(python, "EVPROF_KEEP=1s", "EVPROF_SIGNAL=USR2:snapshot", "60");
-	long count, before;
-	double *stamps, now;
+	long before;
 
 	await_batches(&kept, 1);
 	usleep(2500000);
@@ -382,16 +396,10 @@ SCENARIO(kept, by_signal, SUPPORTED)
 		free(read_stamps(&kept, &before));
 		cr_assert(kill(kept.program->pid, SIGUSR2) == 0 && before > 0);
 		await_file(&kept, path);
-		now = monotonic_s(); /* the copy was made before */
-		stamps = read_stamps(&kept, &count);
-		cr_expect(expect_stretch(path, stamps, before - 1, count, now - 0.98) > 0, "not from its start on");
-		free(stamps);
+		expect_copy(&kept, path, before);
 		usleep(1500000);
 	}
-	end_kept(&kept);
-	stamps = read_stamps(&kept, &count);
-	expect_stretch(kept.trace, stamps, count - 1, count, monotonic_s() - 0.98);
-	free(stamps);
+	expect_last_second(&kept);
 }
 
 static json_t *expect_alone(const char *path, long pid)

@@ -47,11 +47,6 @@ static struct outcome *run_suite(const struct suite *suite)
 }
 #define pytest(...) run_suite(&(const struct suite){__VA_ARGS__})
 
-static char *path_in(const struct outcome *outcome, const char *name)
-{
-	return text("%s/%s", outcome->directory, name);
-}
-
 static struct outcome *run_text(const struct python *python, const char *test, const char *option, const char *variable)
 {
 	struct outcome *place = run(.how = JOB_BARE, .args = {"true"});
@@ -78,16 +73,6 @@ static void expect_no_rest(const struct outcome *outcome)
 	struct outcome *list = run(.how = JOB_BARE, .args = {"ls", outcome->directory});
 
 	expect(list, !strstr(list->out, "evprof"), "nothing is left in %s", outcome->directory);
-}
-
-static const char *spans_of(const struct outcome *outcome, const char *trace)
-{
-	struct outcome *read = run(.how = JOB_BARE, .args = {"python3", "@../oracle_trace.py", trace, "spans"});
-	char *rows = text("%s.rows", trace);
-
-	expect(read, read->status == 0, "the trace of %s is as the documents say", outcome->directory);
-	file_write(rows, read->out, read->out_bytes);
-	return rows;
 }
 
 static void expect_spans(const struct outcome *outcome, const char *rows, const char *more)
@@ -129,7 +114,7 @@ SCENARIO(pytest, recorded_late, SUPPORTED)
 	expect_counted(outcome);
 	expect(outcome, outcome->traces == 1, "one trace");
 	json_decref(expect_trace(outcome, 2)); /* and the child of a fork */
-	expect_spans(outcome, spans_of(outcome, outcome->trace), NULL);
+	expect_spans(outcome, oracle_spans(outcome->trace), NULL);
 	expect_summary(outcome, true);
 }
 
@@ -140,7 +125,7 @@ SCENARIO_SOME(pytest, recorded_by_run, SUPPORTED)
 
 	expect_counted(outcome);
 	json_decref(expect_trace(outcome, 0));
-	expect_spans(outcome, spans_of(outcome, outcome->trace), NULL);
+	expect_spans(outcome, oracle_spans(outcome->trace), NULL);
 	expect_summary(outcome, false);
 }
 
@@ -170,7 +155,7 @@ SCENARIO_SOME(pytest, xdist_and_cov, SUPPORTED)
 	expect(outcome, outcome->traces == 2, "a trace of each worker");
 	list = run(.how = JOB_BARE, .args = {"sh", "-c", text("ls -d %s/*.evp", outcome->directory)});
 	for (line = strtok(list->out, "\n"); line && count < 2; line = strtok(NULL, "\n"))
-		rows[count++] = spans_of(outcome, line);
+		rows[count++] = oracle_spans(line);
 	expect_spans(outcome, rows[0], rows[1]);
 	expect_summary(outcome, true);
 	line = coverage_of(bare, program_path("pytest_suite/app.py"));

@@ -61,22 +61,6 @@ static struct outcome *run_load(const struct load *load)
 	return job_run(&job);
 }
 
-static char *path_in(const struct outcome *outcome, const char *name)
-{
-	return text("%s/%s", outcome->directory, name);
-}
-
-/* The spans and marks of a trace, as a file of rows. */
-static char *spans_of(const struct outcome *outcome, const char *trace)
-{
-	struct outcome *read = run(.how = JOB_BARE, .args = {"python3", "@../oracle_trace.py", trace, "spans"});
-	char *rows = path_in(outcome, "rows");
-
-	expect(read, read->status == 0, "the trace is as the documents say");
-	file_write(rows, read->out, read->out_bytes);
-	return rows;
-}
-
 /* Each request has its span: as its handler and its client saw it. */
 static void expect_requests(const struct load *load, const struct outcome *outcome)
 {
@@ -86,7 +70,7 @@ static void expect_requests(const struct load *load, const struct outcome *outco
 	expect(outcome, outcome->status == 0, "the server and its clients end well");
 	file_write(asked, outcome->out, outcome->out_bytes);
 	judged = run(.how = JOB_BARE, .args = {"python3", "@judge_services.py", load->framework,
-					       path_in(outcome, "seen"), asked, spans_of(outcome, trace)});
+					       path_in(outcome, "seen"), asked, oracle_spans(trace)});
 	expect(judged, judged->status == 0 && strstr(judged->out, " requests agree"), "each request has its span");
 	expect(judged, strncmp(judged->out, "0 ", 2) != 0, "there were requests");
 }
@@ -212,8 +196,8 @@ SCENARIO(services, middleware, SUPPORTED)
 	expect(outcome, outcome->status == 0, "the program finds what it expects");
 	seen = path_in(outcome, "seen.json");
 	file_write(seen, outcome->out, outcome->out_bytes);
-	judged = run(.how = JOB_BARE, .args = {"python3", "@judge_spans.py", seen,
-					       spans_of(outcome, path_in(outcome, "middleware.evp"))});
+	judged = run(.how = JOB_BARE,
+		     .args = {"python3", "@judge_spans.py", seen, oracle_spans(path_in(outcome, "middleware.evp"))});
 	expect(judged, judged->status == 0 && strcmp(judged->out, "79 rows agree\n") == 0, "each span is as it was");
 }
 
@@ -234,7 +218,7 @@ static void expect_sdk(const struct python *python, const char *program, const c
 	seen = path_in(outcome, "seen.json");
 	file_write(seen, outcome->out, outcome->out_bytes);
 	judged = run(.how = JOB_BARE,
-		     .args = {"python3", "@judge_spans.py", seen, spans_of(outcome, path_in(outcome, "spans.evp"))});
+		     .args = {"python3", "@judge_spans.py", seen, oracle_spans(path_in(outcome, "spans.evp"))});
 	expect(judged, judged->status == 0 && strstr(judged->out, " rows agree"), "each span is as the SDK has it");
 	expect(judged, strncmp(judged->out, "0 ", 2) != 0, "the program has spans");
 	at = strstr(outcome->out, "snapshot /");

@@ -19,11 +19,6 @@ struct case_list {
 	size_t count;
 };
 
-static char *path_in(const struct outcome *outcome, const char *name)
-{
-	return text("%s/%s", outcome->directory, name);
-}
-
 /*
  * Writes the table that options leave, words with spaces between, as a file of its own. The trace may be damaged,
  * not more.

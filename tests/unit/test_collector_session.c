@@ -120,6 +120,18 @@ static struct trace *read_whole(const char *path)
 	return trace;
 }
 
+static struct trace *read_finished(const struct fake_target *target)
+{
+	cr_assert(turn_until(target, RING_COLLECTOR_FINISHED));
+	return read_whole(target->header->text);
+}
+
+static struct trace *read_left(struct fake_target *target)
+{
+	leave(target);
+	return read_finished(target);
+}
+
 static const char *how_ended(const struct trace *trace, uint32_t process)
 {
 	cr_assert(process < trace->process_count && trace->processes[process]->end);
@@ -221,9 +233,7 @@ Test(collector_session, many_events_through_a_small_ring)
 		fake_call(&target, 0, WIRE_CALL, i % 100, i % 70000);
 		fake_event(&target, 0, wire_word(wire_memory_head(WIRE_MALLOC, 0, 48), 3), &memory);
 	}
-	leave(&target);
-	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
-	trace = read_whole(target.header->text);
+	trace = read_left(&target);
 	cr_assert_eq(trace->end.events, 400000);
 	cr_assert_eq(trace->end.lost, 0);
 	cr_assert_eq(count_of(trace, 0, WIRE_CALL), 200000);
@@ -385,9 +395,8 @@ Test(collector_session, what_a_killed_process_wrote_is_there)
 	child = start_child(&target, (struct fake_join){.program = "prog"});
 	cr_assert(turn_until(&target, RING_COLLECTOR_ATTACHED));
 	kill(child, SIGKILL);
-	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	trace = read_finished(&target);
 	waitpid(child, NULL, 0);
-	trace = read_whole(target.header->text);
 	cr_assert_str_eq(how_ended(trace, 0), "killed");
 	cr_assert_eq(json_integer_value(json_object_get(trace->processes[0]->end, "signal")), SIGKILL);
 	cr_assert_eq(count_of(trace, 0, WIRE_CALL), 1);
@@ -405,8 +414,7 @@ Test(collector_session, who_is_dead_when_it_is_accepted_is_read_all_the_same)
 	child = start_child(&target, (struct fake_join){.program = "prog"});
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0); /* reaped: the pidfd shows no pid any more */
-	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
-	trace = read_whole(target.header->text);
+	trace = read_finished(&target);
 	cr_assert_eq(trace->end.events, 1);
 	trace_close(trace);
 	fake_target_free(&target);
@@ -423,9 +431,7 @@ Test(collector_session, a_torn_event_is_lost_not_invented)
 	data = (uint64_t *)(void *)(target.map + target.slots[0].data_offset);
 	data[1] = wire_word(wire_memory_head(WIRE_REALLOC, 0, 1), 1);
 	ring_publish(&target.slots[0], 3); /* one of its two extra words */
-	leave(&target);
-	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
-	trace = read_whole(target.header->text);
+	trace = read_left(&target);
 	cr_assert_eq(trace->end.events, 1);
 	cr_assert_eq(trace->end.lost, 1);
 	cr_assert_eq(trace->threads[0]->lost[WIRE_REALLOC], 1);
@@ -442,9 +448,7 @@ Test(collector_session, impossible_positions_stop_that_slot_only)
 	fake_thread_start(&target, 1, 78, 2000);
 	fake_call(&target, 1, WIRE_CALL, 1, 1);
 	ring_publish(&target.slots[0], UINT64_C(1) << 40);
-	leave(&target);
-	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
-	trace = read_whole(target.header->text);
+	trace = read_left(&target);
 	cr_assert_eq(trace->end.events, 1);
 	cr_assert_eq(trace->end.lost, 1);
 	trace_close(trace);
@@ -474,9 +478,7 @@ Test(collector_session, ten_thousand_silent_connections)
 	}
 	begin(&target);
 	fake_call(&target, 0, WIRE_CALL, 1, 1);
-	leave(&target);
-	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
-	trace = read_whole(target.header->text);
+	trace = read_left(&target);
 	cr_assert_eq(trace->end.events, 1);
 	cr_assert_eq(recv(strangers[0], &limit, sizeof(limit), MSG_DONTWAIT), 0, "the oldest was closed");
 	cr_assert_eq(recv(strangers[count - 1], &limit, sizeof(limit), MSG_DONTWAIT), -1, "the latest was not");
@@ -501,9 +503,7 @@ Test(collector_session, what_was_never_written_is_not_read)
 	}
 	turn(1);
 	cr_assert_eq(atomic_load(&target.slots[0].tail), 0);
-	leave(&target);
-	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
-	trace = read_whole(target.header->text);
+	trace = read_left(&target);
 	cr_assert_eq(trace->end.events, 0);
 	cr_assert_eq(trace->end.lost, 8, "one mark for each ring, not %llu", (unsigned long long)trace->end.lost);
 	trace_close(trace);
@@ -537,9 +537,7 @@ Test(collector_session, a_damaged_definition_ends_the_names_not_the_events)
 	fake_definition_bytes(&target, &bad, sizeof(bad));
 	fake_definition(&target, WIRE_DEFINE_CODE, 3, 10, strings);
 	fake_call(&target, 0, WIRE_CALL, 3, 1);
-	leave(&target);
-	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
-	trace = read_whole(target.header->text);
+	trace = read_left(&target);
 	cr_assert_eq(trace->end.events, 1);
 	cr_assert(trace->processes[0]->codes.count >= 2 && trace->processes[0]->codes.at[1]);
 	cr_assert(trace->processes[0]->codes.count <= 3 || !trace->processes[0]->codes.at[3]);
@@ -559,9 +557,7 @@ Test(collector_session, exec_ends_the_image_before)
 	join(&second, (struct fake_join){.start = "exec"});
 	fake_thread_start(&second, 0, 77, 10);
 	fake_call(&second, 0, WIRE_CALL, 1, 1);
-	leave(&second);
-	cr_assert(turn_until(&second, RING_COLLECTOR_FINISHED));
-	trace = read_whole(second.header->text);
+	trace = read_left(&second);
 	cr_assert_eq(trace->process_count, 2);
 	cr_assert_str_eq(how_ended(trace, 0), "exec");
 	cr_assert_str_eq(how_ended(trace, 1), "exit");
@@ -595,9 +591,8 @@ Test(collector_session, exec_into_another_program_ends_the_image_too)
 	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_DRAINED);
 	cr_assert_eq(atomic_load(&target.header->summary_running), 0, "this one is not counted");
 	kill(child, SIGKILL);
-	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	trace = read_finished(&target);
 	waitpid(child, NULL, 0);
-	trace = read_whole(target.header->text);
 	cr_assert_str_eq(how_ended(trace, 0), "exec");
 	trace_close(trace);
 	fake_target_free(&target);
@@ -714,8 +709,7 @@ Test(collector_session, a_child_that_is_slow_to_begin_is_waited_for)
 	cr_assert_eq(atomic_load(&parent.header->summary_running), 1);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	cr_assert(turn_until(&parent, RING_COLLECTOR_FINISHED));
-	trace = read_whole(parent.header->text);
+	trace = read_finished(&parent);
 	cr_assert_eq(trace->end.processes, 1);
 	trace_close(trace);
 	fake_target_free(&parent);
@@ -780,9 +774,7 @@ Test(collector_session, a_pid_that_is_used_again_ends_who_had_it)
 	join(&second, (struct fake_join){.start_time = 1001});
 	fake_thread_start(&second, 0, 77, 10);
 	fake_call(&second, 0, WIRE_CALL, 1, 1);
-	leave(&second);
-	cr_assert(turn_until(&second, RING_COLLECTOR_FINISHED));
-	trace = read_whole(second.header->text);
+	trace = read_left(&second);
 	cr_assert_eq(trace->process_count, 2);
 	cr_assert_str_eq(how_ended(trace, 0), "killed", "no exec: another process");
 	cr_assert_str_eq(how_ended(trace, 1), "exit");
@@ -810,8 +802,7 @@ Test(collector_session, a_quick_program_after_an_exec_does_not_hide_it)
 		_exit(1);
 	}
 	cr_assert_eq(waitid(P_PID, (id_t)child, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
-	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
-	trace = read_whole(target.header->text);
+	trace = read_finished(&target);
 	cr_assert_str_eq(how_ended(trace, 0), "exec");
 	trace_close(trace);
 	fake_target_free(&target);
@@ -828,9 +819,8 @@ Test(collector_session, calls_of_a_killed_process_end_with_it)
 	cr_assert(turn_until(&target, RING_COLLECTOR_ATTACHED));
 	turn(20);
 	kill(child, SIGKILL);
-	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	trace = read_finished(&target);
 	waitpid(child, NULL, 0);
-	trace = read_whole(target.header->text);
 	cr_assert_gt(trace->processes[0]->end_ticks, 1000000000, "CLOCK_MONOTONIC when it died, not its one event");
 	cr_assert_eq(trace->threads[0]->places[trace->threads[0]->place_count - 1].last_ticks,
 		     trace->processes[0]->end_ticks);
@@ -1000,9 +990,7 @@ Test(collector_session, joins_wait_for_descriptors)
 		kill(children[i], SIGKILL);
 		waitpid(children[i], NULL, 0);
 	}
-	leave(&root);
-	cr_assert(turn_until(&root, RING_COLLECTOR_FINISHED));
-	trace = read_whole(root.header->text);
+	trace = read_left(&root);
 	cr_assert_eq(trace->end.processes, 7);
 	trace_close(trace);
 	fake_target_free(&root);
@@ -1200,9 +1188,7 @@ Test(collector_session, what_could_not_be_marked_stands_in_a_gap_at_the_end)
 		atomic_store(&target.slots[slot].lost[WIRE_CALL], 7);
 	}
 	atomic_store(&target.slots[0].lost[WIRE_RETURN], 5);
-	leave(&target);
-	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
-	trace = read_whole(target.header->text);
+	trace = read_left(&target);
 	cr_assert_eq(lost_of(trace, 0), 12);
 	cr_assert_eq(gaps_of(trace, 0), 12);
 	cr_assert_eq(lost_of(trace, 1), 7);
@@ -1252,9 +1238,8 @@ Test(collector_session, an_exit_past_all_hooks_is_an_exit)
 	child = start_child(&target, (struct fake_join){.program = "prog"});
 	cr_assert(turn_until(&target, RING_COLLECTOR_ATTACHED));
 	kill(child, SIGCONT); /* it goes on to _exit(1) */
-	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	trace = read_finished(&target);
 	waitpid(child, NULL, 0);
-	trace = read_whole(target.header->text);
 	cr_assert_str_eq(how_ended(trace, 0), "exit");
 	cr_assert_eq(json_integer_value(json_object_get(trace->processes[0]->end, "status")), 1);
 	trace_close(trace);
@@ -1705,8 +1690,7 @@ Test(collector_session, who_writes_much_takes_a_share_of_a_round)
 	cr_assert_eq(ring_tail(&other.slots[0]), atomic_load(&other.slots[0].head), "an end takes no round either");
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	cr_assert(turn_until(&greedy, RING_COLLECTOR_FINISHED));
-	trace = read_whole(greedy.header->text);
+	trace = read_finished(&greedy);
 	cr_assert_eq(trace->end.events, greedy.emitted + other.emitted + 1, "the child itself has written one");
 	cr_assert_eq(trace->end.lost, 0);
 	trace_close(trace);
