@@ -40,11 +40,12 @@ static bool peek_by_hand(const void *address, void *out, size_t size)
 	return true;
 }
 
-#define PEEK_TRIES 3
+#define PEEK_TRIES 4
 
 /*
- * process_vm_readv() was seen to fail with EFAULT on a busy machine for memory that is there. The other check brings
- * the page in. A copy by hand instead would not survive another thread that unmaps it in between.
+ * process_vm_readv() was seen to fail with EFAULT on a busy machine for memory that is there: the kernel pins the pages
+ * that it reads. The other check brings them in. process_vm_writev() reads them as a load does, and pins those that it
+ * writes, which are ours. A copy by hand instead would not survive another thread that unmaps them in between.
  */
 bool python_peek(const void *address, void *out, size_t size)
 {
@@ -52,7 +53,8 @@ bool python_peek(const void *address, void *out, size_t size)
 	ssize_t copied = -1;
 
 	for (int i = 0; i < PEEK_TRIES && copied != (ssize_t)size; i++) {
-		copied = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+		copied = i % 2 ? process_vm_writev(getpid(), &from, 1, &to, 1, 0)
+			       : process_vm_readv(getpid(), &to, 1, &from, 1, 0);
 		if (copied < 0 && (errno == EPERM || errno == ENOSYS))
 			return peek_by_hand(address, out, size);
 		if (copied != (ssize_t)size && !all_may_be_read(address, size))
