@@ -29,7 +29,7 @@ static int64_t check_definition(const uint8_t *bytes, size_t count)
 	if (record.size_bytes % 8 || record.size_bytes < sizeof(record) ||
 	    record.size_bytes > WIRE_DEFINITION_MAX_BYTES)
 		return -EINVAL;
-	if (record.type < WIRE_DEFINE_CODE || record.type > WIRE_DEFINE_LINES || record.type == WIRE_DEFINE_SYMBOL)
+	if (record.type < WIRE_DEFINE_CODE || record.type > WIRE_DEFINE_BUDGET || record.type == WIRE_DEFINE_SYMBOL)
 		return -EINVAL;
 	if (record.type != WIRE_DEFINE_THREAD_NAME && (record.id == 0 || record.id > WIRE_ARG_MAX))
 		return -EINVAL;

@@ -537,6 +537,7 @@ static inline unsigned wire_freed_class(uint32_t head)
  *                                                                   module
  *   LINES         code id        its form          0                the table of lines; each string continues the one
  *                                                                   before
+ *   BUDGET        1              0                 0                "", account, "", ""
  *
  * LINES is written with CODE where allocations have lines. Its form is enum sampling_lines (sampling.h);
  * the bytes are those of the code object, and no text. A longer table is cut.
@@ -557,6 +558,9 @@ static inline unsigned wire_freed_class(uint32_t head)
  *
  * CALIBRATION has the costs of events, measured in the process, in ns: words and numbers, "slow S call A B C entry A B
  * C ...". A reader skips words that it does not know, with their numbers.
+ *
+ * BUDGET has the account of EVPROF_BUDGET when Python ends, in ms of CPU time: "C P T", what recording has cost, the
+ * part of that in the process, and all of the process's CPU time that the account covers. The process may have none.
  *
  *   A         what the hooks add to a call and its end, without the part that S covers
  *   B         time between the two timestamps of a function that does nothing
@@ -596,6 +600,7 @@ enum wire_definition_type {
 	WIRE_DEFINE_NATIVE_FRAME = 8,
 	WIRE_DEFINE_SYMBOL = 9, /* never in shared memory */
 	WIRE_DEFINE_LINES = 10,
+	WIRE_DEFINE_BUDGET = 11,
 };
 
 /*

@@ -9,6 +9,8 @@
 
 #include "base/config.h"
 #include "base/log_line.h"
+#include "base/text.h"
+#include "definitions/define.h"
 #include "definitions/definitions.h"
 #include "hooks/event_counts.h"
 #include "hooks/hooks.h"
@@ -67,6 +69,7 @@ static struct {
 static struct {
 	double balance_ns;
 	double cost_ns, program_ns; /* so far, all of it, and the program's part */
+	double cpu_ns;		    /* of the process, likewise */
 	double due_ns;		    /* of the program's part, since begin_ns: measured, not counted */
 	uint32_t codes;		    /* next_code at begin_ns */
 	uint64_t collector_ns;	    /* its CPU time at begin_ns; 0: not known */
@@ -170,6 +173,7 @@ static void note_begin(uint64_t now_ns)
 	if (process->next_code > account.codes)
 		cost += (double)(process->next_code - account.codes) * budget_costs.define_ns;
 	account.program_ns += cost;
+	account.cpu_ns += cpu_ns;
 	account.balance_ns += allowed_share() * (cpu_ns > cost ? cpu_ns - cost : 0);
 	cost += collector_cost(events, cpu_ns);
 	account.balance_ns -= cost;
@@ -456,13 +460,23 @@ void budget_pause(void)
 		listen(false, cpu_now());
 }
 
+static void write_account(void)
+{
+	char bytes[128];
+	struct text text;
+
+	note_begin(cpu_now());
+	text_init(&text, bytes, sizeof(bytes));
+	text_add(&text, "%.3f %.3f %.3f", account.cost_ns / 1e6, account.program_ns / 1e6, account.cpu_ns / 1e6);
+	define_named(WIRE_DEFINE_BUDGET, 1, string_c(text.bytes));
+}
+
 void budget_finish(void)
 {
 	bool thinned = budget.thinned;
 
 	if (budget.on && process->budget_timer)
-		note_begin(cpu_now());
-	log_line(LOG_DEBUG, "budget: %.1f ms of %.1f ms", account.cost_ns / 1e6, (double)budget.begin_ns / 1e6);
+		write_account();
 	budget_pause();
 	if (thinned)
 		hooks_monitoring_restart();

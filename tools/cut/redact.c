@@ -206,6 +206,7 @@ static bool is_text(unsigned type, int string)
 	switch (type) {
 	case WIRE_DEFINE_CALIBRATION:
 	case WIRE_DEFINE_LINES:
+	case WIRE_DEFINE_BUDGET:
 		return false;
 	case WIRE_DEFINE_MODULE:
 		return string == 0;

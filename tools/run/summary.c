@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -257,6 +258,29 @@ static int put_memory(struct summary *summary)
 	return error;
 }
 
+/* What recording has cost under a budget, in all processes whose account the trace has. */
+static void put_account(struct summary *summary)
+{
+	double cost_ms = 0, bare_ms = 0, cost, part, cpu;
+	char text[TERMINAL_NUMBER_BYTES], account[128];
+
+	for (uint32_t i = 0; i < summary->trace->process_count; i++) {
+		const struct trace_process *process = summary->trace->processes[i];
+
+		if (!process || !process->budget.length)
+			continue;
+		snprintf(account, sizeof(account), "%.*s", (int)process->budget.length, process->budget.at);
+		if (sscanf(account, "%lf %lf %lf", &cost, &part, &cpu) == 3 && isfinite(cpu) && cpu > part) {
+			cost_ms += cost;
+			bare_ms += cpu - part;
+		}
+	}
+	if (bare_ms > 0)
+		output_format(summary->output, "; it cost %s of CPU time until Python's end, %.1f%% (budget: %s)",
+			      terminal_time(cost_ms * 1e6, text), 100 * cost_ms / bare_ms,
+			      getenv(ENV_BUDGET) ? getenv(ENV_BUDGET) : "?");
+}
+
 static int put_recording(struct summary *summary, uint64_t events)
 {
 	char text[TERMINAL_NUMBER_BYTES];
@@ -272,11 +296,11 @@ static int put_recording(struct summary *summary, uint64_t events)
 			output_format(summary->output, ", %s of the time (measured; report --calibrate subtracts it)",
 				      terminal_time((double)(summary->own_ns - left), text));
 	} else if (summary->estimates) {
-		output_format(summary->output, "; %u functions are estimates, to stay within %s of CPU time",
-			      summary->estimates, getenv(ENV_BUDGET) ? getenv(ENV_BUDGET) : "a budget");
-	} else if (!trace_sample_rate(summary->trace)) {
+		output_format(summary->output, "; %u functions are estimates", summary->estimates);
+	} else if (!getenv(ENV_BUDGET) && !trace_sample_rate(summary->trace)) {
 		output_string(summary->output, "; --calibrate measures its time");
 	}
+	put_account(summary);
 	output_char(summary->output, '\n');
 	return error;
 }

@@ -127,6 +127,8 @@ static int load_definition(struct trace *trace, struct trace_process *process, c
 
 	if (type == WIRE_DEFINE_CALIBRATION)
 		process->calibration = trace_string(definition, 1);
+	else if (type == WIRE_DEFINE_BUDGET)
+		process->budget = trace_string(definition, 1);
 	else if (type == WIRE_DEFINE_SYMBOL)
 		error = load_symbol(trace, process, definition);
 	else if (type == WIRE_DEFINE_THREAD_NAME)

@@ -118,6 +118,7 @@ struct trace_process {
 	uint32_t module_since_count;
 	struct trace_symbols symbols; /* by address, by first valid frame, by order of definition */
 	struct text calibration;      /* the overhead that it measured; length 0: none */
+	struct text budget;	      /* the account of its budget, likewise */
 	uint32_t *threads;	      /* numbers of its threads */
 	size_t thread_count;
 	size_t threads_allocated;
