@@ -319,7 +319,9 @@ test:
 	@$(call fetch_for_tests,test)
 	@EVPROF_TEST_BUILD=0 $(MAKE) --no-print-directory run-tests
 
+# The Python package of a source tree finds its programs in build/, whatever is tested.
 run-tests: $(programs) $(selected_tests)
+	@$(if $(variant),$(MAKE) --no-print-directory DEBUG= ASAN= TSAN= COVERAGE= CC=cc all)
 	@EVPROF_BUILD='$(abspath $(B))' TEST_TIMEOUT='$(TEST_TIMEOUT)' \
 		sh tools/scripts/run_tests.sh $(if $(TESTS),,$(rules)) $(selected_tests)
 
