@@ -98,7 +98,10 @@ static off_t size_of(const char *path)
 	return status.st_size;
 }
 
-/* trace.memory() by function: what the program and its child counted, and the numbers that their loops count with. */
+/*
+ * trace.memory() by function: what the program and its child counted, and the numbers that their loops count with. From
+ * 3.14 on Python keeps up to a hundred of these for the next ones.
+ */
 static void expect_functions(const struct python *python, const struct outcome *outcome)
 {
 	static const char *const code =
@@ -110,7 +113,7 @@ static void expect_functions(const struct python *python, const struct outcome *
 	    "        end[name] += kept\n"
 	    "for row in evprof.load(sys.argv[1]).memory():\n"
 	    "    if row.name in made and 'alive_counted' in row.file:\n"
-	    "        assert row.end_bytes == end[row.name], (row, end)\n"
+	    "        assert end[row.name] <= row.end_bytes < end[row.name] + 5000, (row, end)\n"
 	    "        assert made[row.name] <= row.bytes < 1.1 * made[row.name], (row, made)\n"
 	    "        print(row.name)\n";
 	struct outcome *said =
