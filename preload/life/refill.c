@@ -311,10 +311,13 @@ static void read_stack(struct stack *stack, unsigned kind, uint32_t most)
 		stack->count = definitions_stack(kind, stack->ids, stack->lines, most, &stack->more);
 }
 
-/* Whether the thread runs native code only: Python does not know it. */
+/*
+ * Whether the thread runs native code only: Python does not know it. Until 3.11 it may be one that Python has just
+ * started, whose profile function follows.
+ */
 static bool has_no_frames(void)
 {
-	return !thread_self.hooked_state && !own_frames_state(false);
+	return python.monitoring && !thread_self.hooked_state && !own_frames_state(false);
 }
 
 /*
