@@ -63,13 +63,15 @@ def chain(frame):
     return frames
 
 
-
 def look():
     wanted = sorted([one.gr_frame is not None, chain(one.gr_frame)] for one in gc.get_objects()
                     if isinstance(one, Any) and one is not greenlet.getcurrent())
     wanted = [frames for suspended, frames in wanted if suspended]
-    text = subprocess.check_output([EVPROF, "stack", "--json", str(os.getpid())])
-    (process,) = json.loads(text.decode())["processes"]
+    for _ in range(10):  # the other thread may be on its way to where it waits: then what was found may not be all
+        text = subprocess.check_output([EVPROF, "stack", "--json", str(os.getpid())])
+        (process,) = json.loads(text.decode())["processes"]
+        if process["tasks_complete"]:
+            break
     found = sorted([[frame["file"], frame["line"], frame["function"]] for frame in one["frames"]] for one in process["greenlets"])
     differences = ["not there: %s" % one for one in wanted if one not in found] + ["too much: %s" % one for one in found if one not in wanted]
     if len(wanted) < 3 or len(wanted) != len(found) or not process["tasks_complete"]:
