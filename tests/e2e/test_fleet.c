@@ -8,11 +8,6 @@
 #include "harness.h"
 #include "packages.h"
 
-static char *path_in(const struct outcome *outcome, const char *name)
-{
-	return text("%s/%s", outcome->directory, name);
-}
-
 /* Less for the compilers of Java and of Spark to do: each query runs once. Everything is on the loopback interface. */
 static void set_spark(struct job *job, const struct python *python)
 {
