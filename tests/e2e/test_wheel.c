@@ -29,10 +29,13 @@ static const char *const promises[] = {"pip install",
 
 static void expect_trial(const struct python *python, const char *wheel)
 {
-	struct outcome *outcome =
-	    run(.how = JOB_BARE, .timeout_s = 300,
-		.args = {"sh", program_path("../../../tools/packaging/trial.sh"), wheel, python->command[0]});
+	struct outcome *outcome;
 
+	if (geteuid() ==
+	    0) /* verbs ask all collectors of the user, and those of other tests may be of another version */
+		network_apart();
+	outcome = run(.how = JOB_BARE, .timeout_s = 300,
+		      .args = {"sh", program_path("../../../tools/packaging/trial.sh"), wheel, python->command[0]});
 	if (strstr(outcome->out, "fails: a virtual environment"))
 		cr_skip_test("%s makes no virtual environments", python->name);
 	expect(outcome, outcome->status == 0 && !strstr(outcome->out, "fails"), "%s", outcome->out);
