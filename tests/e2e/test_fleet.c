@@ -1,6 +1,7 @@
 /*
  * test_fleet.c - evprof.fleet on Spark, against evprof report and export of the same traces (fleet/judge.py): on this
- * machine. Spark is large and takes minutes, so only EVPROF_TEST_ALL=1 (make check-all) fetches and runs it.
+ * machine, and on a cluster that loses a worker (fleet/cluster.py). Spark is large and takes minutes, so only
+ * EVPROF_TEST_ALL=1 (make check-all) fetches and runs it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,27 +22,42 @@ static void set_spark(struct job *job, const struct python *python)
 	    "JDK_JAVA_OPTIONS=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 	    "PYSPARK_SUBMIT_ARGS=--conf spark.sql.codegen.wholeStage=false --conf "
 	    "spark.sql.codegen.factoryMode=NO_CODEGEN --conf spark.sql.adaptive.enabled=false --conf "
-	    "spark.sql.shuffle.partitions=1 --conf spark.executor.heartbeatInterval=60s --conf "
-	    "spark.network.timeout=600s pyspark-shell",
+	    "spark.sql.shuffle.partitions=1 --conf spark.executor.heartbeatInterval=20s --conf "
+	    "spark.network.timeout=600s --conf spark.executor.memory=512m --conf spark.executor.cores=1 "
+	    "pyspark-shell",
 	};
 
 	memcpy(job->env, env, sizeof(env));
 }
 
-/* With one version: what differs between versions is not read here. */
-SCENARIO_ANY_OF(fleet, as_reported, 11, 11, true)
+static struct outcome *on_spark(const struct python *python, const char *script, const char *master)
 {
-	struct outcome *place = run(.how = JOB_BARE, .args = {"true"}), *verdict;
+	struct outcome *place = run(.how = JOB_BARE, .args = {"true"});
 	struct job job = {.python = python,
 			  .how = JOB_BARE,
 			  .timeout_s = 1500,
-			  .args = {"@../fleet/judge.py", build_path("evprof"), path_in(place, "traces"), "local[1]"}};
+			  .args = {script, build_path("evprof"), path_in(place, "traces"), master}};
 
 	if (!test_all())
 		cr_skip_test("Spark takes minutes; EVPROF_TEST_ALL=1 runs it");
 	if (system("java -version >/dev/null 2>&1") != 0)
 		cr_skip_test("there is no Java for Spark");
 	set_spark(&job, python);
-	verdict = job_run(&job);
+	return job_run(&job);
+}
+
+/* With one version: what differs between versions is not read here. */
+SCENARIO_ANY_OF(fleet, as_reported, 11, 11, true)
+{
+	struct outcome *verdict = on_spark(python, "@../fleet/judge.py", "local[1]");
+
 	expect(verdict, verdict->status == 0 && strstr(verdict->out, "as reported"), "Spark says what the tool says");
+}
+
+SCENARIO_ANY_OF(fleet, a_worker_is_killed, 11, 11, true)
+{
+	struct outcome *verdict = on_spark(python, "@../fleet/cluster.py", NULL);
+
+	expect(verdict, verdict->status == 0 && strstr(verdict->out, "as reported without one worker"),
+	       "the other worker does its tasks");
 }

@@ -195,7 +195,7 @@ def regressions(spark: Any, path: str, before: str, after: str, request: str = "
     each function and measure.
 
     measure: per_request, its calls a request (request: FILE:FUNCTION; without, of each call of its process), or own_per_call, its
-    own time a call in ns, the geometric mean of the processes. before, after: the means over processes; ratio: after by before;
+    own time a call in ns, the geometric mean of the processes. before, after: the means over processes; ratio: after by before, or null;
     before_processes, after_processes: how many; p: of Welch's test over processes, of which each is one value, as the calls in one
     are not independent; q: p among all the rows, by Benjamini and Hochberg. verdict: changed, where q is below alpha and the ratio
     is at least `least` from 1; noise; or unknown, where a version has fewer than two processes.
@@ -219,11 +219,12 @@ def regressions(spark: Any, path: str, before: str, after: str, request: str = "
     count = F.count("p").over(window.partitionBy())
     rows = rows.withColumn("q", F.when(F.col("p").isNotNull(), F.col("p") * count / F.row_number().over(ranked)))
     rows = rows.withColumn("q", F.when(F.col("p").isNotNull(), F.least(F.lit(1.0), F.min("q").over(later))))
-    rows = rows.withColumn("ratio", F.when(F.col("before") > 0, F.col("after") / F.col("before")).otherwise(float("inf")))
-    real = (F.col("q") < alpha) & ((F.col("ratio") >= 1 + least) | (F.col("ratio") <= 1 / (1 + least)))
+    rows = rows.withColumn("ratio", F.when(F.col("before") > 0, F.col("after") / F.col("before")))
+    far = F.coalesce("ratio", F.lit(1e9))
+    real = (F.col("q") < alpha) & ((far >= 1 + least) | (far <= 1 / (1 + least)))
     verdict = F.when(F.col("p").isNull(), "unknown").when(real, "changed").otherwise("noise")
     rows = rows.withColumn("verdict", verdict)
-    return rows.orderBy(F.col("verdict") != "changed", F.desc(F.abs(F.log(F.greatest("ratio", F.lit(1e-9))))), "q", *_FUNCTION, "measure")
+    return rows.orderBy(F.col("verdict") != "changed", F.desc(F.abs(F.log(F.greatest(far, F.lit(1e-9))))), "q", *_FUNCTION, "measure")
 
 
 # --- outliers ---
