@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define BYTES ((size_t)64 << 30)
+#define BYTES ((size_t)512 << 30) /* none comes back, and a slow build has many more signals */
 
 static _Atomic uintptr_t place, end;
 
@@ -24,7 +24,7 @@ static void *take(size_t alignment, size_t size)
 		if (atomic_compare_exchange_strong(&place, &none, (uintptr_t)memory))
 			end = (uintptr_t)memory + BYTES;
 	}
-	if (size > BYTES / 4) {
+	if (size > (size_t)16 << 30) {
 		errno = ENOMEM;
 		return NULL;
 	}
