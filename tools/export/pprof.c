@@ -70,13 +70,6 @@ static void write_out(struct pprof *pprof)
 	protobuf_clear(&pprof->field);
 }
 
-/* 0 is the default of a field, and is omitted. */
-static void put_number(struct pprof *pprof, uint32_t field, uint64_t value)
-{
-	if (value)
-		protobuf_number(&pprof->field, field, value);
-}
-
 /* Writes a string and gives its number. */
 static uint64_t put_string(struct pprof *pprof, struct text text)
 {
@@ -90,7 +83,7 @@ static void add_message(struct pprof *pprof, uint32_t field, const uint64_t *num
 {
 	protobuf_begin(&pprof->field, field);
 	for (uint32_t i = 1; i <= last; i++)
-		put_number(pprof, i, numbers[i]);
+		protobuf_nonzero(&pprof->field, i, numbers[i]);
 	protobuf_end(&pprof->field);
 }
 
@@ -103,12 +96,13 @@ static void put_message(struct pprof *pprof, uint32_t field, const uint64_t *num
 static void put_times(struct pprof *pprof, const struct trace *trace)
 {
 	if (trace->clock_count)
-		put_number(pprof, PROFILE_TIME_NANOS, (uint64_t)(trace_realtime_offset(trace) + trace->start_ns));
-	put_number(pprof, PROFILE_DURATION_NANOS, (uint64_t)(trace->end_ns - trace->start_ns));
-	put_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE,
-		   pprof->timed	   ? STRING_TIME
-		   : pprof->in_use ? STRING_INUSE_SPACE
-				   : STRING_ALLOC_SPACE);
+		protobuf_nonzero(&pprof->field, PROFILE_TIME_NANOS,
+				 (uint64_t)(trace_realtime_offset(trace) + trace->start_ns));
+	protobuf_nonzero(&pprof->field, PROFILE_DURATION_NANOS, (uint64_t)(trace->end_ns - trace->start_ns));
+	protobuf_nonzero(&pprof->field, PROFILE_DEFAULT_SAMPLE_TYPE,
+			 pprof->timed	 ? STRING_TIME
+			 : pprof->in_use ? STRING_INUSE_SPACE
+					 : STRING_ALLOC_SPACE);
 	write_out(pprof);
 }
 
@@ -127,7 +121,7 @@ static void put_comment(struct pprof *pprof, const char *comment)
 {
 	uint64_t number = put_string(pprof, text_of(comment));
 
-	put_number(pprof, PROFILE_COMMENT, number);
+	protobuf_nonzero(&pprof->field, PROFILE_COMMENT, number);
 	write_out(pprof);
 }
 
@@ -229,8 +223,8 @@ static void put_location(struct pprof *pprof, uint32_t number)
 	if (whole == function)
 		put_function(pprof, function, id);
 	protobuf_begin(&pprof->field, PROFILE_LOCATION);
-	put_number(pprof, LOCATION_ID, (uint64_t)number + 1);
-	put_number(pprof, LOCATION_MAPPING, mapping);
+	protobuf_nonzero(&pprof->field, LOCATION_ID, (uint64_t)number + 1);
+	protobuf_nonzero(&pprof->field, LOCATION_MAPPING, mapping);
 	add_message(pprof, LOCATION_LINE, (uint64_t[]){[LINE_FUNCTION] = id, [LINE_NUMBER] = function->line},
 		    LINE_NUMBER);
 	protobuf_end(&pprof->field);
@@ -331,8 +325,7 @@ int export_pprof(const struct export *export, struct output *output, struct prog
 	struct pprof pprof = {.output = output};
 	int error;
 
-	/* 16 requests a gzip header, without name and time: the same trace gives the same file. */
-	if (deflateInit2(&pprof.gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+	if (!deflate_begin_gzip(&pprof.gzip))
 		return -ENOMEM;
 	set_sample_types(&pprof, export, &visitor, progress);
 	put_beginning(&pprof, export->trace);

@@ -37,6 +37,12 @@ void protobuf_number(struct protobuf *protobuf, uint32_t field, uint64_t value)
 		protobuf->used = (size_t)(protobuf_put_number(at, field, value) - protobuf->bytes);
 }
 
+void protobuf_nonzero(struct protobuf *protobuf, uint32_t field, uint64_t value)
+{
+	if (value)
+		protobuf_number(protobuf, field, value);
+}
+
 void protobuf_varint(struct protobuf *protobuf, uint64_t value)
 {
 	uint8_t *at = reserve_room(protobuf, PROTOBUF_VARINT_MAX_BYTES);

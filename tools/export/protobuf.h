@@ -50,6 +50,8 @@ struct protobuf {
 
 /* Each function adds a field to the innermost open message. Zeroed memory is an empty protobuf. */
 void protobuf_number(struct protobuf *protobuf, uint32_t field, uint64_t value);
+/* A number, unless it is 0, the default of a field. */
+void protobuf_nonzero(struct protobuf *protobuf, uint32_t field, uint64_t value);
 /* A number without a field: an element of a packed field, which is begun and ended as a message is. */
 void protobuf_varint(struct protobuf *protobuf, uint64_t value);
 /* A field of 64 bits, such as a double. */

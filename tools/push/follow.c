@@ -41,7 +41,7 @@ static int queue_packed(struct push_target *target, const struct protobuf *reque
 	char *packed;
 	int error;
 
-	if (deflateInit2(&gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+	if (!deflate_begin_gzip(&gzip))
 		return -ENOMEM;
 	error = output_open_memory(&output);
 	if (!error)

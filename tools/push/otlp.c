@@ -67,12 +67,6 @@ static uint32_t put_string(struct otlp *otlp, struct text text)
 	return otlp->string_count++;
 }
 
-static void put_number(struct protobuf *protobuf, uint32_t field, uint64_t value)
-{
-	if (value)
-		protobuf_number(protobuf, field, value);
-}
-
 /* An empty message: the first element of a table. */
 static void put_none(struct protobuf *table, uint32_t field)
 {
@@ -103,9 +97,9 @@ static uint32_t put_function(struct otlp *otlp, const struct stack_function *fun
 	uint32_t name = put_string(otlp, text_of(function->name)), file = put_string(otlp, function->file);
 
 	protobuf_begin(&otlp->functions, DICTIONARY_FUNCTION);
-	put_number(&otlp->functions, FUNCTION_NAME, name);
-	put_number(&otlp->functions, FUNCTION_FILE, file);
-	put_number(&otlp->functions, FUNCTION_START_LINE, function->begins);
+	protobuf_nonzero(&otlp->functions, FUNCTION_NAME, name);
+	protobuf_nonzero(&otlp->functions, FUNCTION_FILE, file);
+	protobuf_nonzero(&otlp->functions, FUNCTION_START_LINE, function->begins);
 	protobuf_end(&otlp->functions);
 	return otlp->function_count++;
 }
@@ -117,8 +111,8 @@ static uint32_t put_location(struct otlp *otlp, const struct stack_function *fun
 
 	protobuf_begin(table, DICTIONARY_LOCATION);
 	protobuf_begin(table, LOCATION_LINES);
-	put_number(table, LINE_FUNCTION, number);
-	put_number(table, LINE_LINE, function->line);
+	protobuf_nonzero(table, LINE_FUNCTION, number);
+	protobuf_nonzero(table, LINE_LINE, function->line);
 	protobuf_end(table);
 	protobuf_begin(table, LOCATION_ATTRIBUTES);
 	protobuf_varint(table, function->is_c ? FRAME_OF_C : FRAME_OF_PYTHON);
@@ -170,7 +164,7 @@ int otlp_add(struct otlp *otlp, uint32_t stack, const struct push_values *values
 		if (!values->at[i])
 			continue;
 		protobuf_begin(samples, PROFILE_SAMPLES);
-		put_number(samples, SAMPLE_STACK, number);
+		protobuf_nonzero(samples, SAMPLE_STACK, number);
 		protobuf_begin(samples, SAMPLE_VALUES);
 		protobuf_varint(samples, values->at[i]);
 		protobuf_end(samples);
@@ -214,7 +208,7 @@ static void put_profile(const struct otlp *otlp, const struct push_interval *int
 	protobuf_end(request);
 	protobuf_put(request, otlp->samples[weight].bytes, otlp->samples[weight].used);
 	protobuf_fixed64(request, PROFILE_TIME_UNIX_NANO, is_live ? end_ns : interval->begin_ns);
-	put_number(request, PROFILE_DURATION_NANO, is_live ? 0 : interval->length_ns);
+	protobuf_nonzero(request, PROFILE_DURATION_NANO, is_live ? 0 : interval->length_ns);
 	put_id(request, interval, weight);
 	protobuf_end(request);
 }

@@ -35,12 +35,6 @@ static uint64_t put_string(struct series *series, struct text text)
 	return series->string_count++;
 }
 
-static void put_number(struct protobuf *protobuf, uint32_t field, uint64_t value)
-{
-	if (value)
-		protobuf_number(protobuf, field, value);
-}
-
 void series_begin(struct series *series, const struct push_counts *counts)
 {
 	const char *program = trace_process_text(counts->process, "program");
@@ -73,14 +67,14 @@ static void put_function(struct series *series, const struct stack_function *fun
 	protobuf_number(&series->names, FUNCTION_ID, id);
 	protobuf_number(&series->names, FUNCTION_NAME, name);
 	protobuf_number(&series->names, FUNCTION_FILE, file);
-	put_number(&series->names, FUNCTION_LINE, function->begins);
+	protobuf_nonzero(&series->names, FUNCTION_LINE, function->begins);
 	protobuf_end(&series->names);
 	protobuf_begin(&series->names, PROFILE_LOCATION);
 	protobuf_number(&series->names, LOCATION_ID, id);
 	protobuf_number(&series->names, LOCATION_MAPPING, MAPPING);
 	protobuf_begin(&series->names, LOCATION_LINE);
 	protobuf_number(&series->names, LINE_FUNCTION, id);
-	put_number(&series->names, LINE_NUMBER, function->line);
+	protobuf_nonzero(&series->names, LINE_NUMBER, function->line);
 	protobuf_end(&series->names);
 	protobuf_end(&series->names);
 }
@@ -171,7 +165,7 @@ static void put_head(struct protobuf *head, const struct push_interval *interval
 	for (unsigned i = 0; i < kinds[kind].count; i++)
 		put_type(head, PROFILE_SAMPLE_TYPE, kinds[kind].first + i);
 	protobuf_number(head, PROFILE_TIME_NANOS, is_live ? end_ns : interval->begin_ns);
-	put_number(head, PROFILE_DURATION_NANOS, is_live ? 0 : interval->length_ns);
+	protobuf_nonzero(head, PROFILE_DURATION_NANOS, is_live ? 0 : interval->length_ns);
 	put_type(head, PROFILE_PERIOD_TYPE, kinds[kind].first + kinds[kind].count - 1);
 	protobuf_number(head, PROFILE_PERIOD, 1);
 }
@@ -187,7 +181,7 @@ static int put_profile(const struct series *series, const struct push_interval *
 
 	if (error)
 		return error;
-	if (deflateInit2(&gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+	if (!deflate_begin_gzip(&gzip)) {
 		output_abandon(&packed);
 		return -ENOMEM;
 	}
