@@ -84,13 +84,7 @@ char *fixture_save(const struct fixture *fixture)
 
 static void note_entry(struct fixture *fixture, const struct trace_chunk *chunk)
 {
-	struct trace_index_entry entry = {.offset = fixture->size,
-					  .first_ticks = chunk->first_ticks,
-					  .last_ticks = chunk->last_ticks,
-					  .process = chunk->process,
-					  .thread = chunk->thread,
-					  .events = chunk->events,
-					  .type = chunk->type};
+	struct trace_index_entry entry = trace_index_entry_of(chunk, fixture->size);
 
 	fixture->entries = grown(fixture->entries, (fixture->entry_count + 1) * sizeof(entry));
 	fixture->entries[fixture->entry_count++] = entry;
