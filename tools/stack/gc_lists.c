@@ -8,10 +8,13 @@
 #include "stack/gc_lists.h"
 #include "util/clock.h"
 
-
 #define WORD sizeof(uint64_t)
 #define HEAD_BYTES (2 * WORD)
-#define SEARCH_BYTES 4096 /* of an interpreter whose size is not known: the rest has other objects near it */
+/*
+ * Of an interpreter whose size is not known: all heads are there. Behind an interpreter are other objects, which are in
+ * the lists and would be taken for heads.
+ */
+#define SEARCH_BYTES 1024
 #define HEADS_MAX 256
 #define OBJECTS_MAX 8000000
 #define SECONDS_MAX 3 /* for a list */

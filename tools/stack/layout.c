@@ -222,7 +222,10 @@ static bool follow_debug_offsets(struct layout *layout, struct process *process)
 	return true;
 }
 
-/* Whether the memory at the address begins as an interpreter does. */
+/*
+ * Whether the memory at the address begins as an interpreter does. In 3.11 each, an interpreter and its newest thread
+ * state, leads to the other by its third word. What _PyRuntime leads to first is the interpreter.
+ */
 static bool looks_like_interpreter(struct layout *layout, struct process *process, uint64_t address)
 {
 	uint64_t state, previous;
@@ -230,7 +233,8 @@ static bool looks_like_interpreter(struct layout *layout, struct process *proces
 	for (uint32_t offset = WORD; offset < INTERPRETER_BYTES; offset += WORD) {
 		if (!process_word(process, address + offset, &state))
 			return false;
-		if (!process_range_of(process, state) || !is_state_of(process, state, address) ||
+		if (!process_range_of(process, state) || is_known(layout, state) ||
+		    !is_state_of(process, state, address) ||
 		    !process_word(process, state + PYTHON_STATE_PREVIOUS, &previous) || previous)
 			continue;
 		layout->interpreter_threads = offset;
