@@ -36,7 +36,7 @@ class CellProfile:
         self.path: str = profile.path
         self._style = style
         with load(self.path) as trace:
-            start, end = profile._edges(trace, True)[0]
+            start, end = profile._edges(trace)[0]
             pids = own_pids(trace)
             self._filters: Dict[str, Any] = {
                 "start": start, "end": end, "processes": pids,

@@ -603,17 +603,21 @@ class profile:
         2
         """
         trace = self.trace
-        table = trace.to_dataframe(**selection)
+        edges = self._edges(trace)
+        # The rest of what the process records may be a million times as long.
+        window = {"start": min(begin for begin, _ in edges), "end": max(end for _, end in edges)}
+        table = trace.to_dataframe(**{**window, **selection})
         times, keep = table["time"], table["time"] != table["time"]
-        for begin, end in self._edges(trace, bool(selection.get("since_start"))):
-            keep |= (times > begin) & (times < end)
+        origin = 0 if selection.get("since_start") else trace.start_ns + trace.realtime_offset_ns
+        for begin, end in edges:
+            keep |= (times > origin + begin) & (times < origin + end)
         return table[keep].reset_index(drop=True)
 
-    def _edges(self, trace: "Trace", since_start: bool) -> "List[Tuple[int, int]]":
-        """Begin and end of each part: the times of its marks, in ns. Raises RuntimeError if one is not in the trace."""
+    def _edges(self, trace: "Trace") -> "List[Tuple[int, int]]":
+        """Begin and end of each part: the times of its marks, in ns since the trace's start. Raises RuntimeError if one is not there."""
         from .table import Table
         found: "Dict[str, List[int]]" = {name: [] for name in self._marks}
-        for row in Table(trace._events({"kinds": "mark", "since_start": since_start})):
+        for row in Table(trace._events({"kinds": "mark", "since_start": True})):
             # A child that was forked in the block ends its own part with the same mark.
             if row.name == self._marks[0] or (row.name == self._marks[1] and row.pid == os.getpid()):
                 found[row.name].append(row.time)
