@@ -135,9 +135,15 @@ static double share_taken(struct timing timing, size_t pairs)
 	return timing.taken[pairs / 2] / (timing.evprof[0] - timing.bare[0]);
 }
 
+/* From the least to the median of sorted numbers. */
+static double spread(const double *numbers, size_t count)
+{
+	return numbers[count / 2] - numbers[0];
+}
+
 /*
- * Whether the bare runs differ by as much as would take the share out of its bounds: the machine itself is faster at
- * one time than at another, and says nothing of what a hook costs.
+ * Whether the runs, or what is taken out of them, differ by as much as would take the share out of its bounds: the
+ * machine itself is faster at one time than at another, and says nothing of what a hook costs.
  */
 static bool is_uneven(struct timing timing, size_t pairs)
 {
@@ -145,9 +151,11 @@ static bool is_uneven(struct timing timing, size_t pairs)
 
 	qsort(timing.bare, pairs, sizeof(double), compare_doubles);
 	qsort(timing.evprof, pairs, sizeof(double), compare_doubles);
+	qsort(timing.taken, pairs, sizeof(double), compare_doubles);
 	added = timing.evprof[0] - timing.bare[0];
-	return timing.bare[pairs / 2] - timing.bare[0] > added * (1 - SHARE_LEAST) ||
-	       timing.evprof[pairs / 2] - timing.evprof[0] > added * (1 - SHARE_LEAST);
+	return spread(timing.bare, pairs) > added * (1 - SHARE_LEAST) ||
+	       spread(timing.evprof, pairs) > added * (1 - SHARE_LEAST) ||
+	       spread(timing.taken, pairs) > added * (1 - SHARE_LEAST);
 }
 
 /* More pairs are run where few do not agree. */
