@@ -214,7 +214,7 @@ int attach_ask(const struct target *target, const struct attach_request *request
 	struct script *script = calloc(1, sizeof(*script));
 	int r = script ? folder_make(&folder, target) : -ENOMEM;
 
-	if (r == 0) {
+	if (r >= 0) {
 		script->request = request;
 		script->folder = &folder;
 		r = prepare_files(target, script);

@@ -417,9 +417,10 @@ int thinning_estimate(struct thinning *thinning, int (*take)(void *owner, const 
 
 	if (!error) {
 		thinning->changes = sorted;
-		if (thinning->samples)
+		if (thinning->samples) {
 			qsort(thinning->samples, thinning->sample_count, sizeof(*thinning->samples), by_key);
-		error = estimate_samples(thinning, &bursts, burst_numbers, sampled, take, owner);
+			error = estimate_samples(thinning, &bursts, burst_numbers, sampled, take, owner);
+		}
 		if (!error)
 			error = estimate_others(thinning, &bursts, burst_numbers, sampled, take, owner);
 		thinning->changes = unsorted;
