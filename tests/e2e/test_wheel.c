@@ -1,9 +1,10 @@
 /*
- * test_wheel.c - the wheel: tools/packaging/trial.sh installs it into a new environment and uses it as somebody does
+ * test_wheel.c - the wheels: tools/packaging/trial.sh installs one into a new environment and uses it as somebody does
  * who has nothing else.
  *
- * Two wheels are tried: one of what this build has made, and that of `make wheel`, which is in dist/ if it was made. It
- * takes minutes, so only EVPROF_TEST_ALL=1 (make check-all) makes it anew.
+ * Three wheels are tried: one of what this build has made, that of `make wheel` with each Python, which is in dist/ if
+ * it was made, and that which pip builds of the sdist. The last two take minutes, so only EVPROF_TEST_ALL=1
+ * (make check-all) makes them.
  */
 #include <glob.h>
 #include <stdlib.h>
@@ -70,13 +71,24 @@ SCENARIO(wheel, of_this_build, SCENARIO_ONCE)
 	free(wheel);
 }
 
-static void make_wheel(const char *machine)
+/* Makes it anew, one scenario after the other, and copies it here. The path, or NULL: there is none. */
+static const char *manylinux_wheel(void)
 {
-	struct outcome *made = run(.how = JOB_BARE, .timeout_s = 1500,
-				   .args = {"sh", program_path("../../../tools/packaging/wheel.sh"), machine});
+	static const char script[] = "{ [ -z \"$MAKES\" ] || sh \"$1/tools/packaging/wheel.sh\" \"$2\" >&2; } && "
+				     "cp \"$1\"/dist/evprof-*manylinux*_\"$2\".whl .";
+	struct utsname machine;
+	struct outcome *made;
+	glob_t found;
 
-	if (!strstr(made->err, "could not be fetched") && !strstr(made->err, "no Python here can make"))
+	uname(&machine);
+	made = run(.how = JOB_BARE, .timeout_s = 1500, .env = {text("MAKES=%s", test_all() ? "1" : "")},
+		   .args = {"flock", build_path("wheel.lock"), "sh", "-c", script, "sh", program_path("../../.."),
+			    machine.machine});
+	if (test_all() && !strstr(made->err, "could not be fetched") && !strstr(made->err, "no Python here can make"))
 		expect(made, made->status == 0, "a wheel is made: %s", made->err);
+	if (glob(text("%s/evprof-*.whl", made->directory), 0, NULL, &found))
+		return NULL;
+	return found.gl_pathv[0];
 }
 
 /* A test of evprof-symbols, with the wheel's: its elfutils and what that reads with are others than this machine's. */
@@ -96,19 +108,33 @@ static void expect_compressed_names(const char *wheel)
 	       "evprof-symbols reads .gnu_debugdata: %s", outcome->err);
 }
 
-SCENARIO(wheel, of_dist, SCENARIO_ONCE)
+SCENARIO_SOME(wheel, of_dist, SUPPORTED)
 {
+	const char *wheel;
+
+	usable();
+	if (python->chrooted)
+		cr_skip_test("%s has no pip in its root", python->name);
+	wheel = manylinux_wheel();
+	if (!wheel)
+		cr_skip_test("no manylinux wheel in dist/; make wheel builds one");
+	expect_trial(python, wheel);
+	expect_compressed_names(wheel);
+}
+
+SCENARIO(wheel, of_the_sdist, SCENARIO_ONCE)
+{
+	static const char script[] = "sh \"$1/tools/packaging/sdist.sh\" >&2 && "
+				     "sh \"$1/tools/packaging/sdist.sh\" --build \"$1\"/dist/evprof-*.tar.gz \"$PWD\"";
 	const struct python *any = usable();
-	struct utsname machine;
-	glob_t found;
+	struct outcome *made;
 
 	(void)python;
-	uname(&machine);
-	if (test_all())
-		make_wheel(machine.machine);
-	if (glob(text("%s/evprof-*manylinux*_%s.whl", program_path("../../../dist"), machine.machine), 0, NULL, &found))
-		cr_skip_test("no wheel for %s in dist/; make wheel builds one", machine.machine);
-	expect_trial(any, found.gl_pathv[0]);
-	expect_compressed_names(found.gl_pathv[0]);
-	globfree(&found);
+	if (!test_all())
+		cr_skip_test("EVPROF_TEST_ALL=1 builds the sdist");
+	made = run(.how = JOB_BARE, .timeout_s = 900, .args = {"sh", "-c", script, "sh", program_path("../../..")});
+	if (strstr(made->err, "could not be fetched") || strstr(made->err, "no Python here can make"))
+		cr_skip_test("what packs a wheel is not here: %s", made->err);
+	expect(made, made->status == 0, "pip builds the sdist: %s", made->err);
+	expect_trial(any, text("%.*s", (int)strcspn(made->out, "\n"), made->out));
 }

@@ -104,11 +104,10 @@ done
 
 # ---- the sdist builds with the machine's compiler, without the network ----
 
-if "$python" -m pip wheel --quiet --no-index --no-deps --no-build-isolation --disable-pip-version-check -w "$work/built" "$source" \
-	>"$work/log" 2>&1; then
-	sh "$here/trial.sh" "$work"/built/*.whl >"$work/trial" 2>&1 || wrong "the sdist's wheel: $(grep -A9 '^fails' "$work/trial")"
+if built=$(sh "$here/sdist.sh" --build "$source" "$work/built" 2>&1); then
+	sh "$here/trial.sh" "$built" >"$work/trial" 2>&1 || wrong "the sdist's wheel: $(grep -A9 '^fails' "$work/trial")"
 else
-	wrong "$source does not build: $(tail -n 20 "$work/log")"
+	wrong "$built"
 fi
 [ $status = 0 ] && echo "release-check: evprof $version can be released: $count wheels and the source"
 exit $status

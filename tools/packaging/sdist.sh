@@ -1,6 +1,7 @@
 #!/bin/sh
 # sdist.sh - writes the source distribution into dist/: the tree, with pyproject.toml, LICENSE and CHANGELOG.md at its top.
 # Called by `make sdist`. pip builds it with the machine's compiler and libraries.
+# sdist.sh --build SDIST FOLDER - does as pip does, without the network: writes its wheel into FOLDER and prints the path.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -10,6 +11,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/stage.sh"
 make_work
 fetch_tools
+if [ "${1:-}" = --build ]; then
+	"$python" -m pip wheel --quiet --no-index --no-deps --no-build-isolation --disable-pip-version-check -w "$3" "$2" >"$work/log" 2>&1 ||
+		fail "$2 does not build: $(tail -n 20 "$work/log")"
+	echo "$3"/*.whl
+	exit 0
+fi
 stage "$work/tree"
 mkdir -p "$top/dist"
 rm -f "$top/dist"/evprof-*.tar.gz

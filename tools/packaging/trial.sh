@@ -1,12 +1,13 @@
 #!/bin/sh
-# trial.sh WHEEL [PYTHON] - installs a wheel into a new virtual environment and uses it as somebody does who has nothing else.
+# trial.sh WHEEL [PYTHON [PIP]] - installs a wheel into a new virtual environment and uses it as somebody does who has nothing else.
 #
-# Prints one line for each thing that works, and ends with status 1 at the first that does not. Wants a Python with venv, and
+# PIP: a folder that has the package pip, for a Python without ensurepip. Prints one line for each thing that works, and ends with status 1 at the first that does not. Wants a Python with venv, and
 # no network. Runs in a bare root, too: nothing of the source tree is used.
 set -u
 
 wheel=$(realpath "$1") || exit 1
 interpreter=${2:-python3}
+pip=${3:-}
 work=$(mktemp -d) || exit 1
 daemon=
 program=
@@ -25,8 +26,8 @@ fails() {
 	exit 1
 }
 
-"$interpreter" -m venv "$work/venv" >err 2>&1 || fails "a virtual environment of $interpreter"
-"$work/venv/bin/python" -m pip install --quiet --no-index --no-deps --disable-pip-version-check "$wheel" >err 2>&1 ||
+"$interpreter" -m venv ${pip:+--without-pip} "$work/venv" >err 2>&1 || fails "a virtual environment of $interpreter"
+PYTHONPATH=$pip "$work/venv/bin/python" -m pip install --quiet --no-index --no-deps --disable-pip-version-check "$wheel" >err 2>&1 ||
 	fails "pip install ${wheel##*/}"
 PATH=$work/venv/bin:/usr/bin:/bin
 export PATH
