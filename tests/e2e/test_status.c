@@ -295,7 +295,7 @@ SCENARIO(status, a_stopped_collector_is_named, SCENARIO_ONCE)
 	const char *folder = run(.how = JOB_BARE, .args = {"true"})->directory;
 	char *socket = text("/tmp/evprof-stopped-%d.sock", (int)getpid());
 	struct background *daemon;
-	struct outcome *outcome;
+	struct outcome *outcome, *copied, *all;
 	struct gated gated;
 
 	(void)python;
@@ -306,10 +306,14 @@ SCENARIO(status, a_stopped_collector_is_named, SCENARIO_ONCE)
 	gated = begin_gated(python_any(), "one", NULL);
 	kill(daemon->pid, SIGSTOP);
 	outcome = status_of(NULL, NULL);
+	copied = tool("snapshot", "-o", text("%s/of-one.evp", folder), text("%d", (int)gated.program->pid));
+	all = tool("snapshot", "-o", text("%s/of-all.evp", folder), "all");
 	kill(daemon->pid, SIGCONT);
 	expect(outcome, outcome->status == 1 && strstr(outcome->out, "  one\n"), "the other one is shown");
 	expect(outcome, strstr(outcome->err, text("collector %d at %s: no answer in time", (int)daemon->pid, socket)),
 	       "the silent one is named");
+	expect(copied, copied->status == 0 && !strstr(copied->err, "no answer"), "it has nothing of that process");
+	expect(all, all->status == 1 && strstr(all->err, "no answer in time"), "it may have some of all");
 	end_gated(&gated);
 	cr_expect_eq(background_stop(daemon), 0, "%s", file_read(daemon->log, NULL));
 }

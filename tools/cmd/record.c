@@ -118,11 +118,6 @@ static int order(const struct record *record, const char *action, const char *na
 
 /* --- the process --- */
 
-static bool is_pid(const char *target)
-{
-	return *target && strspn(target, "0123456789") == strlen(target);
-}
-
 static void read_process(struct record *record, const json_t *process)
 {
 	const char *how = json_string_value(json_object_get(process, "recording"));
@@ -168,7 +163,7 @@ static bool find_process(struct record *record)
 			       record->target);
 		return false;
 	}
-	if (!found && !is_pid(record->target)) {
+	if (!found && !verb_is_pid(record->target)) {
 		output_message("evprof record: no process %s is recorded; one that evprof does not know has a PID only",
 			       record->target);
 		return false;

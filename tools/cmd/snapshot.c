@@ -80,7 +80,7 @@ static bool filter_target(const struct snapshot *snapshot, const json_t *describ
 	char text[24];
 
 	*filter = (struct filter){0};
-	if (!strcmp(snapshot->target, "all") || strspn(snapshot->target, "0123456789") != strlen(snapshot->target))
+	if (!verb_is_pid(snapshot->target))
 		return true;
 	snprintf(text, sizeof(text), "%" PRId64, (int64_t)json_integer_value(json_array_get(pids, 0)));
 	return filter_take(filter, snapshot->verb, FILTER_PROCESS, text);
@@ -220,6 +220,24 @@ static bool ask(const struct snapshot *snapshot, const char *verb, struct contro
 	return found;
 }
 
+/* The first trace of the answers, or NULL. */
+static json_t *first_trace(const struct control_collectors *collectors)
+{
+	json_t *described = NULL;
+
+	for (size_t i = 0; i < collectors->count && !described; i++)
+		described = json_array_get(json_object_get(collectors->at[i].answer, "traces"), 0);
+	return described;
+}
+
+/* As control_collectors_complain(). What other collectors do not answer is no matter where one has the process. */
+static int complain_of_silent(const struct snapshot *snapshot, const struct control_collectors *collectors)
+{
+	if (verb_is_pid(snapshot->target) && first_trace(collectors))
+		return CLI_FINE;
+	return control_collectors_complain(snapshot->verb, collectors);
+}
+
 void snapshot_release(const struct snapshot *snapshot, const json_t *described)
 {
 	struct control_collectors collectors = {0};
@@ -243,9 +261,8 @@ json_t *snapshot_hold(const struct snapshot *snapshot, int64_t hold_ms)
 	if (ask(snapshot, snapshot->verb, &collectors,
 		json_pack("{s:s, s:s, s:I}", "type", "snapshot", "target", snapshot->target, "hold_ms",
 			  (json_int_t)hold_ms)) &&
-	    control_collectors_complain(snapshot->verb, &collectors) != CLI_FAILED) {
-		for (size_t i = 0; i < collectors.count && !described; i++)
-			described = json_incref(json_array_get(json_object_get(collectors.at[i].answer, "traces"), 0));
+	    complain_of_silent(snapshot, &collectors) != CLI_FAILED) {
+		described = json_incref(first_trace(&collectors));
 		if (!described)
 			output_message("evprof %s: process %s has no trace that can be copied", snapshot->verb,
 				       snapshot->target);
@@ -287,7 +304,7 @@ int snapshot_copy(struct snapshot *snapshot)
 	}
 	snapshot->status = CLI_FAILED;
 	if (ask(snapshot, snapshot->verb, &collectors, message))
-		snapshot->status = control_collectors_complain(snapshot->verb, &collectors);
+		snapshot->status = complain_of_silent(snapshot, &collectors);
 	if (snapshot->status != CLI_FAILED)
 		write_all(snapshot, &collectors);
 	control_collectors_done(&collectors);

@@ -116,11 +116,6 @@ static void show_process(struct request *request, pid_t pid, bool named)
 	snapshot_done(&snapshot);
 }
 
-static bool is_pid(const char *target)
-{
-	return *target && strspn(target, "0123456789") == strlen(target);
-}
-
 static void show_named(struct request *request)
 {
 	bool all = strcmp(request->target, "all") == 0;
@@ -151,7 +146,7 @@ static int show(struct request *request)
 	if (error == 0) {
 		if (request->json)
 			output_string(&request->output, "{\"processes\":[");
-		if (is_pid(request->target))
+		if (verb_is_pid(request->target))
 			show_process(request, strlen(request->target) < 10 ? atoi(request->target) : INT_MAX, true);
 		else
 			show_named(request);

@@ -264,6 +264,11 @@ bool verb_take_target(const char *verb, int argc, char **argv, const char **targ
 	return true;
 }
 
+bool verb_is_pid(const char *target)
+{
+	return *target && strspn(target, "0123456789") == strlen(target);
+}
+
 /* --- the trace --- */
 
 struct trace *verb_open(const char *verb, const struct filter *filter, const char *path, const char *to)

@@ -133,6 +133,8 @@ int verb_parse(const struct verb_usage *usage, int argc, char **argv, void *requ
 bool verb_has_one_trace(const char *verb, int argc);
 /* Sets the process or program that is left behind the options, if there is one. False after one line on stderr. */
 bool verb_take_target(const char *verb, int argc, char **argv, const char **target);
+/* Whether a target is the number of a process, and no program's name. */
+bool verb_is_pid(const char *target);
 
 /* While set, verb_parse() passes each table of options to it, before it parses. For evprof completion. */
 extern void (*verb_options_visitor)(const struct verb_option *options);
