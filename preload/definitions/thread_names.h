@@ -1,7 +1,7 @@
 /*
  * thread_names.h - the names that Python's threading gives to threads.
  *
- * If calls are hooked, the calls of two functions of threading.py provide the names. If stacks are sampled there is no
+ * If calls are hooked, the calls of two functions of threading.py provide the names. If they are not there is no
  * such hook, see hooks/sampled.h.
  */
 #ifndef PRELOAD_THREAD_NAMES_H

@@ -25,9 +25,10 @@ static void learn_present_name(struct object *thread)
 	python.Py_DecRef(name);
 }
 
-static bool is_sampled(void)
+/* Where calls are hooked, those of two functions of threading.py provide the names. */
+static bool names_are_looked_for(void)
 {
-	return python.found && config.events & EVENT_SAMPLE && !thread_self.entered && !thread_self.nesting;
+	return python.found && !(config.events & EVENT_CALL) && !thread_self.entered && !thread_self.nesting;
 }
 
 static bool is_text(struct object *object, const char *wanted)
@@ -57,7 +58,7 @@ void sampled_names_created(pthread_t created)
 	struct object *thread, *name;
 	uint32_t tid;
 
-	if (!is_sampled() || !python_is_held() || !sampled_layout_thread_id((const void *)created, &tid) ||
+	if (!names_are_looked_for() || !python_is_held() || !sampled_layout_thread_id((const void *)created, &tid) ||
 	    !life_recording())
 		return;
 	definitions_enter(&guard);
@@ -83,7 +84,7 @@ static struct object *set_name(struct object *function, struct object *const *ar
 	struct object *result = call_function(function, arguments, count, names);
 	struct definitions_guard guard;
 
-	if (!result || (count & ~((size_t)1 << 63)) != 2 || names || !is_sampled() || !life_recording())
+	if (!result || (count & ~((size_t)1 << 63)) != 2 || names || !names_are_looked_for() || !life_recording())
 		return result;
 	definitions_enter(&guard);
 	learn_present_name(arguments[0]);
@@ -141,7 +142,7 @@ void sampled_names_look(void)
 	static bool watched;
 	struct definitions_guard guard;
 
-	if (watched || !is_sampled() || !python_has(PYTHON_NATIVE_IDS) || !life_recording())
+	if (watched || !names_are_looked_for() || !python_has(PYTHON_NATIVE_IDS) || !life_recording())
 		return;
 	definitions_enter(&guard);
 	watched = watch_names();
@@ -154,7 +155,7 @@ void sampled_names_before_fork(void)
 	struct definitions_guard guard;
 	struct object *threads, *thread = NULL, *name;
 
-	if (!is_sampled())
+	if (!names_are_looked_for())
 		return;
 	definitions_enter(&guard);
 	threads = of_threading("_active");

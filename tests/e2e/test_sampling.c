@@ -330,9 +330,9 @@ static bool is_listed(const json_t *info, long tid, const char *name)
 	return named == 1 && (!tid || with_tid == 1);
 }
 
-SCENARIO(sampling, names_of_threads, OLDEST)
+static void expect_names_of_threads(const struct python *python, const char *events)
 {
-	struct outcome *outcome = sampled(python, "named", "EVPROF_EVENTS=sample");
+	struct outcome *outcome = sampled(python, "named", events);
 	json_t *info = expect_trace(outcome, python->minor >= 8 ? 2 : 1);
 	char *rest = outcome->out, *name;
 	size_t lines = 0;
@@ -345,6 +345,17 @@ SCENARIO(sampling, names_of_threads, OLDEST)
 	expect(outcome, lines == (python->minor >= 8 ? 7 : 6) && info_threads(info) == lines, "%zu threads, not %zu",
 	       lines, info_threads(info));
 	json_decref(info);
+}
+
+SCENARIO(sampling, names_of_threads, OLDEST)
+{
+	expect_names_of_threads(python, "EVPROF_EVENTS=sample");
+}
+
+/* Allocations are recorded, and no call: the names come from the same place as those of samples. */
+SCENARIO(sampling, names_of_threads_of_memory, SUPPORTED)
+{
+	expect_names_of_threads(python, "EVPROF_EVENTS=mem");
 }
 
 static int count_of(const char *text, const char *wanted)
