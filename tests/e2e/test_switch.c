@@ -400,6 +400,17 @@ SCENARIO(switch, events_that_stay, SCENARIO_ONCE)
 	expect_changes(served.trace, "[]");
 }
 
+/* An order that arrives when Python ends: what is checked then must still be there. */
+SCENARIO(switch, events_at_the_end, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .env = {"EVPROF_EVENTS=call"},
+				      .args = {"@changed_at_the_end.py", build_path("evprof")});
+
+	expect(outcome, !strcmp(outcome->out, "no functions, status 0\n"), "the events are changed");
+	expect(outcome, !strstr(outcome->err, "unknown to evprof"), "as they may be at any time");
+	json_decref(expect_trace(outcome, 1));
+}
+
 SCENARIO(switch, nobody_there, SCENARIO_ONCE)
 {
 	struct outcome *outcome;
