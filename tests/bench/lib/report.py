@@ -163,6 +163,12 @@ def production_table(rows):
     return table(["Python", "program", "stopped × bare", "CPU", "kept × whole trace", "CPU"], lines)
 
 
+def live_table(rows):
+    lines = [[row["python"], row["program"], with_spread(row["collector_of_unseen"], 3), with_spread(row["cpu_of_unseen"], 3),
+              "%.1f %%" % (100 * row["viewer_share"]["median"])] for row in rows]
+    return table(["Python", "program", "collector's CPU, × without", "program's CPU, × without", "`evprof top`, of a processor"], lines)
+
+
 def quiet_table(rows):
     lines = [[row["python"], row["program"], row["variant"], "%.1f" % row["wakeups"], "%.2f %%" % (100 * row["cpu"])]
              for row in rows]
@@ -199,6 +205,7 @@ SECTIONS = [
     ("startup", "Starting", startup_table),
     ("sampling", "Sampling", sampling_table),
     ("production", "Stopped, and the last stretch kept", production_table),
+    ("live", "Looked at", live_table),
     ("quiet", "Programs that do little", quiet_table),
     ("reading", "Reading a trace in Python", reading_table),
     ("instructions", "Instructions a Python call with one C call in it (callgrind)", instruction_table),
