@@ -223,8 +223,9 @@ static bool follow_debug_offsets(struct layout *layout, struct process *process)
 }
 
 /*
- * Whether the memory at the address begins as an interpreter does. In 3.11 each, an interpreter and its newest thread
- * state, leads to the other by its third word. What _PyRuntime leads to first is the interpreter.
+ * Whether the memory at the address begins as an interpreter does. A thread state may look so, too: in 3.11 an
+ * interpreter and its newest thread state each lead to the other by the third word, and in 3.10 a state leads to its
+ * CFrame, which the state's address may follow on the stack. What _PyRuntime leads to first is the interpreter.
  */
 static bool looks_like_interpreter(struct layout *layout, struct process *process, uint64_t address)
 {
@@ -233,7 +234,8 @@ static bool looks_like_interpreter(struct layout *layout, struct process *proces
 	for (uint32_t offset = WORD; offset < INTERPRETER_BYTES; offset += WORD) {
 		if (!process_word(process, address + offset, &state))
 			return false;
-		if (!process_range_of(process, state) || is_known(layout, state) ||
+		if ((layout->interpreter_count && offset != layout->interpreter_threads) ||
+		    !process_range_of(process, state) || is_known(layout, state) ||
 		    !is_state_of(process, state, address) ||
 		    !process_word(process, state + PYTHON_STATE_PREVIOUS, &previous) || previous)
 			continue;
