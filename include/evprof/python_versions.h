@@ -48,24 +48,25 @@ enum python_trait {
 
 /* Offsets of the table in versions.c, in bytes; 0 where the field is not read in this version. */
 struct python_layout {
-	uint8_t yields[2];	/* YIELD_VALUE, plain and instrumented (from 3.12 on); 0: not known */
-	size_t code_bytes;	/* PyCodeObject.co_code (until 3.10) */
-	size_t frame_last;	/* PyFrameObject.f_lasti (until 3.10) */
-	unsigned last_unit;	/* bytes of one unit of f_lasti */
-	size_t inner_previous;	/* _PyInterpreterFrame.prev_instr (3.11) */
-	size_t locals;		/* f_localsplus of the frame, or of the inner frame */
-	size_t chain_code;	/* the code of an interpreter frame, which is a PyFrameObject until 3.10 ... */
-	size_t chain_back;	/* ... and the frame of its caller */
-	size_t chain_globals;	/* ... and its globals */
-	size_t frame_owner;	/* _PyInterpreterFrame.owner, a byte (from 3.11 on) */
-	size_t frame_stack;	/* the end of a suspended frame's stack: its depth, or PYTHON_STACK_ADDRESS */
-	size_t frame_values;	/* PyFrameObject.f_valuestack, from which the depth counts; 0: from the locals on */
-	size_t generator_frame; /* of a generator: its frame (until 3.10 a pointer) */
-	size_t state_profile;	/* PyThreadState.c_profilefunc */
-	size_t state_tracing;	/* PyThreadState.use_tracing (until 3.9) */
-	size_t state_cframe;	/* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
-	size_t state_bytes;	/* PyThreadState (until 3.11) */
-	size_t runtime_ceval;	/* _PyRuntime.ceval, see python_takes_pending_calls() (3.8) */
+	uint8_t yields[2];	    /* YIELD_VALUE, plain and instrumented (from 3.12 on); 0: not known */
+	size_t code_bytes;	    /* PyCodeObject.co_code (until 3.10) */
+	size_t frame_last;	    /* PyFrameObject.f_lasti (until 3.10) */
+	unsigned last_unit;	    /* bytes of one unit of f_lasti */
+	size_t inner_previous;	    /* _PyInterpreterFrame.prev_instr (3.11) */
+	size_t locals;		    /* f_localsplus of the frame, or of the inner frame */
+	size_t chain_code;	    /* the code of an interpreter frame, which is a PyFrameObject until 3.10 ... */
+	size_t chain_back;	    /* ... and the frame of its caller */
+	size_t chain_globals;	    /* ... and its globals */
+	size_t frame_owner;	    /* _PyInterpreterFrame.owner, a byte (from 3.11 on) */
+	size_t frame_stack;	    /* the end of a suspended frame's stack: its depth, or PYTHON_STACK_ADDRESS */
+	size_t frame_values;	    /* PyFrameObject.f_valuestack, from which the depth counts; 0: from the locals on */
+	size_t generator_frame;	    /* of a generator: its frame (until 3.10 a pointer) */
+	size_t state_profile;	    /* PyThreadState.c_profilefunc */
+	size_t state_tracing;	    /* PyThreadState.use_tracing (until 3.9) */
+	size_t state_cframe;	    /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
+	size_t state_bytes;	    /* PyThreadState (until 3.11) */
+	size_t interpreter_threads; /* PyInterpreterState: its newest thread state (until 3.12) */
+	size_t runtime_ceval;	    /* _PyRuntime.ceval, see python_takes_pending_calls() (3.8) */
 };
 
 /*
@@ -145,38 +146,42 @@ static inline const struct python_version *python_version_row(int minor)
 			.lines = SAMPLING_LINES_LNOTAB,
 			.layout = {.code_bytes = 40, .frame_last = 120, .last_unit = 1, .locals = 376,
 			.chain_code = 32, .chain_back = 24, .chain_globals = 48, .generator_frame = 16,
-			.state_profile = 48, .state_tracing = 44, .state_bytes = 2272}},
+			.state_profile = 48, .state_tracing = 44, .state_bytes = 2272,
+			.interpreter_threads = 8}},
 		[7 - PYTHON_FIRST_MINOR] = {
 			.traits = PYTHON_CLEARS_PENDING_CALLS, .lines = SAMPLING_LINES_LNOTAB,
 			.layout = {.code_bytes = 40, .frame_last = 104, .last_unit = 1, .locals = 360,
 			.chain_code = 32, .chain_back = 24, .chain_globals = 48, .generator_frame = 16,
-			.state_profile = 56, .state_tracing = 48, .state_bytes = 280}},
+			.state_profile = 56, .state_tracing = 48, .state_bytes = 280,
+			.interpreter_threads = 8}},
 		[8 - PYTHON_FIRST_MINOR] = {
 			.traits = PYTHON_SINCE_8 | PYTHON_STACK_ADDRESS, .lines = SAMPLING_LINES_LNOTAB,
 			.layout = {.code_bytes = 48, .frame_last = 104, .last_unit = 1, .locals = 360,
 			.chain_code = 32, .chain_back = 24, .chain_globals = 48, .frame_stack = 72,
 			.generator_frame = 16, .state_profile = 56, .state_tracing = 48, .state_bytes = 264,
-			.runtime_ceval = 584}},
+			.runtime_ceval = 584, .interpreter_threads = 8}},
 		[9 - PYTHON_FIRST_MINOR] = {
 			.traits = PYTHON_SINCE_8 | PYTHON_ONLY_9, .lines = SAMPLING_LINES_LNOTAB,
 			.layout = {.code_bytes = 48, .frame_last = 104, .last_unit = 1, .locals = 360,
 			.chain_code = 32, .chain_back = 24, .chain_globals = 48, .frame_stack = 72,
-			.generator_frame = 16, .state_profile = 56, .state_tracing = 48, .state_bytes = 264}},
+			.generator_frame = 16, .state_profile = 56, .state_tracing = 48, .state_bytes = 264,
+			.interpreter_threads = 8}},
 		[10 - PYTHON_FIRST_MINOR] = {
 			.traits = PYTHON_SINCE_8 | PYTHON_ONLY_10, .lines = SAMPLING_LINES_RANGES,
 			.layout = {.code_bytes = 48, .frame_last = 96, .last_unit = 2, .locals = 352,
 			.chain_code = 32, .chain_back = 24, .chain_globals = 48, .frame_stack = 80,
 			.frame_values = 64, .generator_frame = 16, .state_profile = 56, .state_cframe = 48,
-			.state_bytes = 280}},
+			.state_bytes = 280, .interpreter_threads = 8}},
 		[11 - PYTHON_FIRST_MINOR] = {
 			.traits = PYTHON_SINCE_11 | PYTHON_ONLY_11, .lines = SAMPLING_LINES_PLACES,
 			.layout = {.inner_previous = 56, .locals = 72, .chain_code = 32, .chain_back = 48,
 			.chain_globals = 8, .frame_owner = 69, .frame_stack = 64, .generator_frame = 80,
-			.state_profile = 64, .state_cframe = 56, .state_bytes = 360}},
+			.state_profile = 64, .state_cframe = 56, .state_bytes = 360, .interpreter_threads = 16}},
 		[12 - PYTHON_FIRST_MINOR] = {
 			.traits = PYTHON_SINCE_11 | PYTHON_ONLY_12, .lines = SAMPLING_LINES_PLACES,
 			.layout = {.yields = {150, 243}, .locals = 72, .chain_back = 8, .chain_globals = 24,
-			.frame_owner = 70, .frame_stack = 64, .generator_frame = 72, .state_profile = 64}},
+			.frame_owner = 70, .frame_stack = 64, .generator_frame = 72, .state_profile = 64,
+			.interpreter_threads = 72}},
 		[13 - PYTHON_FIRST_MINOR] = {
 			.traits = PYTHON_SINCE_13 | PYTHON_ONLY_13, .lines = SAMPLING_LINES_PLACES,
 			.layout = {.yields = {118, 241}, .locals = 72, .chain_back = 8, .chain_globals = 24,

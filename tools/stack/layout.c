@@ -11,7 +11,6 @@
 
 #define WORD sizeof(uint64_t)
 #define ROOT_BYTES 65536      /* of _PyRuntime, in which it leads to its interpreters */
-#define INTERPRETER_BYTES 256 /* in which an interpreter leads to its threads, until 3.12 */
 #define STATE_BYTES 1024      /* PyThreadState is larger in all versions */
 #define STATE_FRAME_BYTES 160 /* in which it leads to its frame */
 #define THREAD_BYTES 2048     /* struct pthread of the C library, likewise */
@@ -223,26 +222,16 @@ static bool follow_debug_offsets(struct layout *layout, struct process *process)
 }
 
 /*
- * Whether the memory at the address begins as an interpreter does. A thread state may look so, too: in 3.11 an
- * interpreter and its newest thread state each lead to the other by the third word, and in 3.10 a state leads to its
- * CFrame, which the state's address may follow on the stack. What _PyRuntime leads to first is the interpreter.
+ * Whether the memory at the address begins as an interpreter does, which leads to its newest thread state. In 3.11 that
+ * looks so, too: it leads to the interpreter as that to its state. What _PyRuntime leads to first is the interpreter.
  */
-static bool looks_like_interpreter(struct layout *layout, struct process *process, uint64_t address)
+static bool looks_like_interpreter(const struct layout *layout, struct process *process, uint64_t address)
 {
 	uint64_t state, previous;
 
-	for (uint32_t offset = WORD; offset < INTERPRETER_BYTES; offset += WORD) {
-		if (!process_word(process, address + offset, &state))
-			return false;
-		if ((layout->interpreter_count && offset != layout->interpreter_threads) ||
-		    !process_range_of(process, state) || is_known(layout, state) ||
-		    !is_state_of(process, state, address) ||
-		    !process_word(process, state + PYTHON_STATE_PREVIOUS, &previous) || previous)
-			continue;
-		layout->interpreter_threads = offset;
-		return true;
-	}
-	return false;
+	return process_word(process, address + layout->interpreter_threads, &state) &&
+	       process_range_of(process, state) && !is_known(layout, state) && is_state_of(process, state, address) &&
+	       process_word(process, state + PYTHON_STATE_PREVIOUS, &previous) && !previous;
 }
 
 static void search_interpreters(struct layout *layout, struct process *process, uint64_t start, uint64_t end)
@@ -264,6 +253,7 @@ static void search_roots(struct layout *layout, struct process *process)
 {
 	uint64_t bytes = layout->runtime_bytes < ROOT_BYTES ? layout->runtime_bytes : ROOT_BYTES;
 
+	layout->interpreter_threads = (uint32_t)layout->row->layout.interpreter_threads;
 	if (layout->runtime) {
 		search_interpreters(layout, process, layout->runtime, layout->runtime + bytes);
 		return;
