@@ -132,8 +132,10 @@ static const char *unknown_of_c_functions(void)
 		else if (memcmp(name, "fromkeys", 9) != 0)
 			unknown = "C functions";
 	}
-	python.Py_DecRef(function);
-	python.PyErr_Clear();
+	if (function)
+		python.Py_DecRef(function);
+	else
+		python.PyErr_Clear();
 	return unknown;
 }
 

@@ -411,11 +411,11 @@ SCENARIO_SOME(events, as_the_documents_say, SUPPORTED)
 	}
 }
 
-/* Writes a copy of the running Python's library in which sys.exc_info has another name: evprof looks at its layout. */
-static const char renames_exc_info[] =
+/* Writes a copy of the running Python's library in which dict.fromkeys has another name: evprof looks at its layout. */
+static const char renames_fromkeys[] =
     "import os\n"
     "path = [line.split()[-1] for line in open('/proc/self/maps') if 'libpython' in line][0]\n"
-    "data = open(path, 'rb').read().replace(b'\\0exc_info\\0', b'\\0exc_infx\\0')\n"
+    "data = open(path, 'rb').read().replace(b'\\0fromkeys\\0', b'\\0fromkeyx\\0')\n"
     "open(os.path.basename(path), 'wb').write(data)\n";
 
 /* Where the layouts are not those that evprof knows, its line says what is missing, and the rest is there. */
@@ -432,7 +432,7 @@ SCENARIO(events, unknown_layouts, SUPPORTED)
 	struct outcome *made;
 
 	python_needs(python, "shared");
-	made = run(.python = python, .how = JOB_BARE, .args = {"-c", renames_exc_info});
+	made = run(.python = python, .how = JOB_BARE, .args = {"-c", renames_fromkeys});
 	expect(made, made->status == 0, "there is a copy");
 	for (size_t i = 0; i < sizeof(recordings) / sizeof(*recordings); i++) {
 		struct outcome *outcome =
