@@ -19,23 +19,48 @@
 #define FIRST_LOOK_NS UINT64_C(20000000)
 #define LONGEST_PAUSE_NS UINT64_C(5000000000)
 
-/* The arguments with spaces between them, without the zeros after a shorter title. NULL: none. */
-static char *read_command(pid_t pid)
+/* The arguments, each with a zero at its end, with spaces between them; not the zeros after a shorter title. */
+static char *text_of(char *text, size_t length)
 {
-	char text[TITLE_MAX_BYTES];
-	ssize_t length;
-
-	if (pid <= 0)
-		return NULL;
-	length = proc_read_of(pid, 0, "cmdline", text, sizeof(text));
 	while (length > 0 && (text[length - 1] == 0 || text[length - 1] == ' '))
 		length--;
-	if (length <= 0)
+	if (!length)
 		return NULL;
 	text[length] = 0;
 	for (char *zero = text; (zero = memchr(zero, 0, (size_t)(text + length - zero)));)
 		*zero = ' ';
 	return strdup(text);
+}
+
+/* NULL: none. */
+static char *read_command(pid_t pid)
+{
+	char text[TITLE_MAX_BYTES];
+	ssize_t length = pid > 0 ? proc_read_of(pid, 0, "cmdline", text, sizeof(text)) : 0;
+
+	return length > 0 ? text_of(text, (size_t)length) : NULL;
+}
+
+/*
+ * What read_command() would have returned when the process sent its request to join: by the time that it is read here,
+ * the process may have a title. Where the request has not all of the bytes as they were: what it returns now.
+ */
+static char *command_of(const json_t *argv, pid_t pid)
+{
+	char text[TITLE_MAX_BYTES];
+	const json_t *argument;
+	size_t length = 0, i;
+
+	json_array_foreach(argv, i, argument)
+	{
+		size_t bytes = json_string_length(argument) + 1;
+
+		if (bytes >= sizeof(text) - length || strstr(json_string_value(argument), "\xef\xbf\xbd"))
+			return read_command(pid);
+		memcpy(text + length, json_string_value(argument), bytes);
+		length += bytes;
+	}
+	return length ? text_of(text, length) : read_command(pid);
 }
 
 static bool is_empty(const json_t *argument)
@@ -61,7 +86,7 @@ void title_begin(struct title *title, const struct control_message *join, pid_t 
 	if (join->start != WIRE_START_EXEC)
 		cut_empty(join->argv);
 	title->argv = json_incref(forked ? parent->argv : join->argv);
-	title->command = forked ? strdup(parent->command) : read_command(pid);
+	title->command = forked ? strdup(parent->command) : command_of(join->argv, pid);
 	title->text = title->command ? strdup(title->command) : NULL;
 	title->pause_ns = FIRST_LOOK_NS;
 	title->due_ns = forked ? now_ns : now_ns + FIRST_LOOK_NS;

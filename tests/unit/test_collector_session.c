@@ -404,6 +404,34 @@ Test(collector_session, what_a_killed_process_wrote_is_there)
 	fake_target_free(&target);
 }
 
+/* The fake process says that it was started as "prog 'a b'"; the system shows what its parent is called. */
+Test(collector_session, a_title_from_before_the_join_is_read)
+{
+	struct fake_target target;
+	struct trace *trace;
+	char shown[4096] = "";
+	ssize_t length;
+	pid_t child;
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+
+	length = read(fd, shown, sizeof(shown) - 1);
+	close(fd);
+	for (ssize_t i = 0; i < length - 1; i++)
+		if (!shown[i])
+			shown[i] = ' ';
+	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
+	child = start_child(&target, (struct fake_join){.program = "prog"});
+	cr_assert(turn_until(&target, RING_COLLECTOR_ATTACHED));
+	for (uint64_t end = clock_now_ns() + 100 * UINT64_C(1000000); clock_now_ns() < end;)
+		turn(1);
+	kill(child, SIGKILL);
+	trace = read_finished(&target);
+	waitpid(child, NULL, 0);
+	cr_assert_str_eq(trace_process_name(trace->processes[0]), shown);
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
 Test(collector_session, who_is_dead_when_it_is_accepted_is_read_all_the_same)
 {
 	struct fake_target target;
