@@ -23,6 +23,8 @@ struct redacting {
 	struct trace_payload payload;
 	uint8_t *columns;
 	size_t columns_allocated;
+	char *text;
+	size_t text_allocated;
 };
 
 /* --- patterns --- */
@@ -215,13 +217,22 @@ static bool is_text(unsigned type, int string)
 	}
 }
 
-static void redact_definition(const struct redact *redact, const struct wire_definition *definition, char *strings)
+static int redact_definition(struct redacting *own, const struct wire_definition *definition, char *strings)
 {
 	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++) {
-		if (is_text(definition->type, i))
-			redact_text(redact, strings, definition->length[i]);
-		strings += definition->length[i];
+		size_t length = definition->length[i];
+
+		if (is_text(definition->type, i) && length) {
+			if (trace_reserve((void **)&own->text, &own->text_allocated, length + 1) < 0)
+				return -ENOMEM;
+			memcpy(own->text, strings, length);
+			own->text[length] = 0;
+			if (redact_text(own->redact, own->text, length))
+				memcpy(strings, own->text, length);
+		}
+		strings += length;
 	}
+	return 0;
 }
 
 /* Whether the record, of which `left` bytes are there, is as large as its strings. */
@@ -239,17 +250,18 @@ static int write_definitions(struct redacting *own)
 {
 	uint8_t *raw = own->payload.raw;
 	size_t bytes = own->payload.chunk.raw_bytes, at = 0;
+	int error = 0;
 
-	while (bytes - at >= sizeof(struct wire_definition)) {
+	while (!error && bytes - at >= sizeof(struct wire_definition)) {
 		struct wire_definition definition;
 
 		memcpy(&definition, raw + at, sizeof(definition));
 		if (!is_sound(&definition, bytes - at))
 			break;
-		redact_definition(own->redact, &definition, (char *)raw + at + sizeof(definition));
+		error = redact_definition(own, &definition, (char *)raw + at + sizeof(definition));
 		at += definition.size_bytes;
 	}
-	return at ? write_raw(own, raw, at) : 0;
+	return at && !error ? write_raw(own, raw, at) : error;
 }
 
 /* --- arguments of spans and marks --- */
@@ -376,6 +388,7 @@ static int write_trace(struct redacting *own, int fd)
 	trace_packer_free(packer);
 	trace_payload_done(&own->payload);
 	free(own->columns);
+	free(own->text);
 	return error;
 }
 

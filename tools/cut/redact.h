@@ -25,7 +25,10 @@ struct redact {
 const char *redact_add(struct redact *redact, const char *pattern, char *why, size_t why_bytes);
 void redact_done(struct redact *redact);
 
-/* Masks what matches in a text of UTF-8, whole characters at a time. Returns whether anything did. */
+/*
+ * Masks what matches in a text of UTF-8, whole characters at a time. The text may have zeros; text[length] is one.
+ * Returns whether anything changed.
+ */
 bool redact_text(const struct redact *redact, char *text, size_t length);
 
 /*
