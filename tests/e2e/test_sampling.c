@@ -217,7 +217,7 @@ static void expect_shares(const struct python *python, const char *shape, int ra
 	struct outcome *outcome;
 	double error = 1;
 
-	for (int try = 0; try < 3 && error > SHARE_ERROR; try++, seconds *= 2) {
+	for (int try = 0; try < 5 && error > SHARE_ERROR; try++, seconds *= 2) {
 		json_t *report;
 
 		outcome = run(.python = python, .args = {"@shares.py", shape, text("%f", seconds), text("%f", turn)},
