@@ -119,7 +119,10 @@ static long expect_stretch(const char *trace, const double *stamps, long last, l
 	long first, count;
 
 	expect(info, info->status == 0 && strstr(info->out, "\nstate     complete\n"), "the trace is whole");
-	last -= !batch_calls(report, last);
+	last -= !batch_calls(report, last) && batch_calls(report, last - 1);
+	/* On a busy machine the copy is of so much later that none of them is in it any more. */
+	while (last + 1 < noted && !batch_calls(report, last))
+		last++;
 	while (last + 1 < noted && batch_calls(report, last + 1))
 		last++;
 	first = first_batch(report, last);
