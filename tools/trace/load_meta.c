@@ -102,8 +102,10 @@ static int load_title(struct trace *trace, json_t *object)
 	struct trace_process *process = member_process(trace, object);
 	json_t *title = json_object_get(object, "title");
 
-	if (!process || !process->meta)
+	if (!process)
 		return -EBADMSG;
+	if (!process->meta) /* the collector had no memory for its description, and said so */
+		return 0;
 	if (!json_is_string(title))
 		return json_object_del(process->meta, "title"), 0;
 	return json_object_set(process->meta, "title", title) ? -ENOMEM : 0;
