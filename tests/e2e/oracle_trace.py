@@ -5,7 +5,7 @@ With "spans": a JSON object for each line, of a span, counter or mark; "lossy": 
 from its first call to its last return). Status 1 and one line where the trace is not as the pages say.
 """
 import ctypes
-import ctypes.util
+import functools
 import json
 import struct
 import sys
@@ -22,9 +22,15 @@ def need(holds, what):
         sys.exit("the trace is not as docs/trace.md says: " + what)
 
 
-def decompress(payload, size):
-    library = ctypes.CDLL(ctypes.util.find_library("zstd") or "libzstd.so.1")
+@functools.lru_cache(None)
+def zstd():
+    library = ctypes.CDLL("libzstd.so.1")
     library.ZSTD_decompress.restype = ctypes.c_size_t
+    return library
+
+
+def decompress(payload, size):
+    library = zstd()
     out = ctypes.create_string_buffer(size)
     n = library.ZSTD_decompress(out, ctypes.c_size_t(size), payload, ctypes.c_size_t(len(payload)))
     need(n == size, "a zstd frame of %d bytes has %d" % (size, n))
@@ -32,7 +38,10 @@ def decompress(payload, size):
 
 
 def columns(payload, n, width):
-    return [sum(payload[plane * n + i] << 8 * plane for plane in range(width)) for i in range(n)]
+    words = bytearray(n * width)
+    for plane in range(width):
+        words[plane::width] = payload[plane * n:(plane + 1) * n]
+    return struct.unpack("<%d%s" % (n, {4: "I", 8: "Q"}[width]), words)
 
 
 class Trace:
@@ -115,6 +124,7 @@ class Trace:
         need(thread["now"] in (None, now), "time between two chunks")
         heads = struct.unpack_from("<%dI" % n, payload)
         ticks, extras, used = columns(payload[4 * n:], n, 4), columns(payload[8 * n:], m, 8), 0
+        counts = [0] * 64
         for head, delta in zip(heads, ticks):
             kind, argument = head & 31, head >> 5
             words = argument >> 5 & 15 if kind == 19 else WORDS.get(kind, 0)
@@ -127,9 +137,11 @@ class Trace:
                 thread["arguments"] = []
             if kind in (1, 4):
                 self.call(thread["calls"], self.codes[process, argument] if argument else None, kind, now)
-            if kind not in BOOKKEEPING:
+            counts[kind] += 1
+        for kind, count in enumerate(counts):
+            if count and kind not in BOOKKEEPING:
                 name = self.kinds[kind]["name"]
-                thread["counts"][name] = thread["counts"].get(name, 0) + 1
+                thread["counts"][name] = thread["counts"].get(name, 0) + count
         need(used == m and now == last, "words and time of a chunk")
         thread["now"] = now
 

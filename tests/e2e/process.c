@@ -233,6 +233,14 @@ static const char *expand(const char *word)
 	return word;
 }
 
+/* What judges are run by: run_tests.sh finds one that starts quickly; the program "python3" may be a script of pyenv's. */
+static const char *judges_python(void)
+{
+	const char *found = getenv("EVPROF_E2E_PYTHON3");
+
+	return found && *found ? found : "python3";
+}
+
 static void make_arguments(const struct job *job, const char **argv)
 {
 	size_t n = 0;
@@ -248,6 +256,8 @@ static void make_arguments(const struct job *job, const char **argv)
 		argv[n++] = job->python->command[i];
 	for (int i = 0; i < JOB_ARGUMENTS && job->args[i]; i++)
 		argv[n++] = expand(job->args[i]);
+	if (job->how == JOB_BARE && !job->python && argv[0] && strcmp(argv[0], "python3") == 0)
+		argv[0] = judges_python();
 	argv[n] = NULL;
 }
 
