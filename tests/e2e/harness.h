@@ -62,7 +62,7 @@ void scenario_add(struct scenario *scenario);
 
 #define SCENARIO_RANGE(Suite, Name, Lowest, Highest) SCENARIO_ANY_OF(Suite, Name, Lowest, Highest, false)
 #define SCENARIO(Suite, Name, Lowest) SCENARIO_ANY_OF(Suite, Name, Lowest, 0, false)
-/* For what reads traces rather than makes them. */
+/* For what reads traces rather than makes them, and what the collector or the tool does, whoever writes. */
 #define SCENARIO_SOME(Suite, Name, Lowest) SCENARIO_ANY_OF(Suite, Name, Lowest, 0, true)
 
 /* Skips the running test unless the interpreter has a feature of find.sh's list. */

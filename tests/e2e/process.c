@@ -233,7 +233,7 @@ static const char *expand(const char *word)
 	return word;
 }
 
-/* What judges are run by: run_tests.sh finds one that starts quickly; the program "python3" may be a script of pyenv's. */
+/* What runs the judges: run_tests.sh finds one that starts quickly; "python3" may be a script of pyenv. */
 static const char *judges_python(void)
 {
 	const char *found = getenv("EVPROF_E2E_PYTHON3");

@@ -128,12 +128,12 @@ SCENARIO(flame, shapes, SUPPORTED)
 	expect_own_counts(python, "call,c_call,exception,mem");
 }
 
-SCENARIO(flame, shapes_calls, SUPPORTED)
+SCENARIO_SOME(flame, shapes_calls, SUPPORTED)
 {
 	expect_own_counts(python, "call");
 }
 
-SCENARIO(flame, shapes_lines, SUPPORTED)
+SCENARIO_SOME(flame, shapes_lines, SUPPORTED)
 {
 	expect_own_counts(python, "call,c_call,line");
 }

@@ -149,7 +149,7 @@ static void end_kept(const struct kept *kept)
 }
 
 /* The last second of a run of some seconds, and not much more. */
-SCENARIO(kept, end, SUPPORTED)
+SCENARIO_SOME(kept, end, SUPPORTED)
 {
 	struct kept kept = begin_kept(python, "EVPROF_KEEP=1s", "4");
 	long count, first;
@@ -246,7 +246,7 @@ SCENARIO(kept, snapshot_of_all, SUPPORTED)
 }
 
 /* The file takes what it may, and little more, however long the program runs. */
-SCENARIO(kept, bytes, SUPPORTED)
+SCENARIO_SOME(kept, bytes, SUPPORTED)
 {
 	struct kept kept = begin_kept(python, "EVPROF_KEEP=200K", "60");
 	long long most = 0, length = 0;
@@ -327,7 +327,7 @@ SCENARIO(kept, nowhere, SUPPORTED)
 }
 
 /* The collector is killed: the file is no complete trace, but it is readable, and what was dropped is no damage. */
-SCENARIO(kept, collector_killed, SUPPORTED)
+SCENARIO_SOME(kept, collector_killed, SUPPORTED)
 {
 	struct kept kept = begin_kept(python, "EVPROF_KEEP=1s", "60");
 	struct outcome *report;

@@ -311,7 +311,7 @@ static const char goes_on[] = "import os, sys, time\n"
 			      "    time.sleep(float(sys.argv[1]))\n"
 			      "    os._exit(0)\n";
 
-SCENARIO(run, waits_for_processes_that_go_on, SUPPORTED)
+SCENARIO_SOME(run, waits_for_processes_that_go_on, SUPPORTED)
 {
 	struct outcome *outcome =
 	    run(.python = python, .how = JOB_RUN, .options = {"--wait"}, .args = {"-c", goes_on, "1.5"});
@@ -333,7 +333,7 @@ SCENARIO(run, waits_for_processes_that_go_on, SUPPORTED)
 }
 
 /* It does not say that it has waited for what nobody could say any more. */
-SCENARIO(run, collector_that_is_gone, SUPPORTED)
+SCENARIO_SOME(run, collector_that_is_gone, SUPPORTED)
 {
 	struct outcome *outcome = run(.how = JOB_BARE, .args = {"true"});
 	struct background *program = background_start(&(struct job){

@@ -69,7 +69,7 @@ static void expect_waiting(const struct python *python, const char *events)
 	expect(outcome, !strstr(outcome->err, SUMMARY "memory"), "memory was not recorded");
 }
 
-SCENARIO(summary, waiting, SUPPORTED)
+SCENARIO_SOME(summary, waiting, SUPPORTED)
 {
 	expect_waiting(python, "call,c_call,cpu"); /* of each thread */
 	expect_waiting(python, "call,c_call");	   /* of the process */

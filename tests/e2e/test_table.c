@@ -479,7 +479,7 @@ SCENARIO_SOME(table, without_packages, SUPPORTED)
 }
 
 /* The package's tables of calls, functions, lines, memory and tasks against the program's own counters. */
-SCENARIO(table, analyses, SUPPORTED)
+SCENARIO_SOME(table, analyses, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@analysed.py"});
 	char *counts = path_in(outcome, "counts");
@@ -497,7 +497,7 @@ SCENARIO(table, analyses, SUPPORTED)
 }
 
 /* The examples of what needs packages of services run where they are. */
-SCENARIO(table, docstrings, SUPPORTED)
+SCENARIO_SOME(table, docstrings, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@known.py"}), *verdict;
 	struct job job = {
@@ -524,7 +524,7 @@ SCENARIO(table, import_is_cheap, SUPPORTED)
 }
 
 /* mypy is pinned for two versions. */
-SCENARIO(table, types, SUPPORTED)
+SCENARIO_SOME(table, types, SUPPORTED)
 {
 	static const char *const code =
 	    "import glob, sys\nfrom mypy import api\n"
