@@ -133,7 +133,7 @@ SCENARIO_SOME(flame, shapes_calls, SUPPORTED)
 	expect_own_counts(python, "call");
 }
 
-SCENARIO_SOME(flame, shapes_lines, SUPPORTED)
+SCENARIO(flame, shapes_lines, SUPPORTED)
 {
 	expect_own_counts(python, "call,c_call,line");
 }

@@ -207,7 +207,7 @@ SCENARIO_SOME(memory_limits, many_blocks_of_one_stack, SUPPORTED)
 }
 
 /* Frees of blocks from before the recording, and of those that another binding of malloc() made, and the reverse. */
-SCENARIO_SOME(memory_limits, unseen_blocks, SUPPORTED)
+SCENARIO(memory_limits, unseen_blocks, SUPPORTED)
 {
 	const char *own = library(), *other = compile("limits.c", "other.so");
 	struct outcome *outcome =

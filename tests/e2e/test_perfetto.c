@@ -305,7 +305,7 @@ static long steps_in_firefox(const json_t *profile, const char *name)
  * What the program calls its tasks, and nothing for those that asyncio has named; in chrome, Firefox and perfetto
  * alike.
  */
-SCENARIO_SOME(perfetto, names_of_tasks, 8)
+SCENARIO(perfetto, names_of_tasks, 8)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@named_tasks.py"}), *chrome;
 	json_t *counts = json_loads(outcome->out, 0, NULL), *all, *firefox, *steps;

@@ -264,7 +264,7 @@ static void expect_same_lines(struct outcome *judge, const char *options, char *
 	       line - 1);
 }
 
-SCENARIO_SOME(pstats, same_tables, SUPPORTED)
+SCENARIO(pstats, same_tables, SUPPORTED)
 {
 	struct outcome *outcome, *judge;
 	char *cases_path, *program_file, *rest, *all = text("%s", "");

@@ -458,7 +458,7 @@ static bool is_plain(const char *text)
 	return true;
 }
 
-SCENARIO_SOME(trust, a_collector_that_writes_anything, SUPPORTED)
+SCENARIO(trust, a_collector_that_writes_anything, SUPPORTED)
 {
 	struct job job = {.python = python, .how = JOB_BARE, .args = {"@under_fire.py", test_all() ? "20" : "3"}};
 	struct outcome *bare, *outcome;
