@@ -24,6 +24,7 @@
 #include "base/text.h"
 #include "definitions/define.h"
 #include "hooks/budget.h"
+#include "hooks/frame_evaluator.h"
 #include "hooks/event_blocks.h"
 #include "hooks/hooks.h"
 #include "life/life.h"
@@ -656,7 +657,8 @@ void calibrate_soon(void)
 {
 	static bool asked, asked_event;
 
-	if (!asked_event && config.budget && python.monitoring && config.events & EVENT_CALL) {
+	if (!asked_event && config.budget && (python.monitoring || frame_evaluator_is_possible()) &&
+	    config.events & EVENT_CALL) {
 		asked_event = true;
 		python.Py_AddPendingCall(calibrate_event, NULL);
 	}

@@ -316,6 +316,13 @@ bool definitions_hides_code(struct object *code)
 
 #define ALL_THINNED ((uint64_t)CODE_SLOW_THINNED << 32 | CODE_THINNED)
 
+/* A generator's steps are its events: its C functions are not left out alone. */
+bool definitions_may_thin(uint64_t value, enum thinned thinned)
+{
+	return value <= CODE_PLAIN_MAX ||
+	       (value >> 32 == CODE_SLOW_GENERATOR && !(value & CODE_IS_COROUTINE) && thinned != THINNED_C_CALLS);
+}
+
 bool definitions_thin_code(const struct object *code, uint32_t id, enum thinned thinned)
 {
 	static const uint64_t flags[] = {[THINNED_C_CALLS] = CODE_THINS_C_CALLS, [THINNED] = ALL_THINNED};
@@ -324,7 +331,7 @@ bool definitions_thin_code(const struct object *code, uint32_t id, enum thinned 
 
 	process_lock();
 	value = ids_find(&process->ids, code) & ~(ALL_THINNED | CODE_THINS_C_CALLS);
-	can = DEFINITION_ID((uint32_t)value) == id && value <= CODE_PLAIN_MAX;
+	can = DEFINITION_ID((uint32_t)value) == id && definitions_may_thin(value, thinned);
 	if (can)
 		ids_insert(&process->ids, code, value | flags[thinned]);
 	process_unlock();

@@ -13,6 +13,7 @@
 #include "definitions/define.h"
 #include "definitions/definitions.h"
 #include "hooks/event_counts.h"
+#include "hooks/frame_evaluator.h"
 #include "hooks/hooks.h"
 #include "life/life.h"
 #include "life/thin.h"
@@ -28,13 +29,14 @@
 #define AGAIN_NS 2000000
 #define BURST_WAIT_MIN_NS 200000000.0 /* mean time from a burst to the next one */
 #define BURST_WAIT_MAX_NS 5e9
-#define BURST_SHARE 0.25 /* of the budget, for bursts */
-#define LEAVE 0.75	 /* of the budget, for what is recorded all the time */
-#define LEAVE_MIN 0.25	 /* ... with debts, and ... */
-#define LEAVE_MAX 2	 /* ... with savings */
-#define OVER 1.3	 /* times what was expected: more functions are chosen */
-#define SETTLE_NS 5e8	 /* CPU time in which a debt is paid */
-#define SAVED_NS 2e9	 /* CPU time whose budget may be saved */
+#define BURST_SHARE 0.25   /* of the budget, for bursts */
+#define LEAVE 0.75	   /* of the budget, for what is recorded all the time */
+#define LEAVE_MIN 0.25	   /* ... with debts, and ... */
+#define LEAVE_MAX 2	   /* ... with savings */
+#define OVER 1.3	   /* times what was expected: more functions are chosen */
+#define SETTLE_NS 5e8	   /* CPU time in which a debt is paid */
+#define LEAST_AFTER_NS 5e8 /* CPU time */
+#define SAVED_NS 2e9	   /* CPU time whose budget may be saved */
 /*
  * A collector with less CPU time at the beginning is that of this session. Its CPU time counts, but for what cannot be
  * due to the events of this process.
@@ -70,10 +72,12 @@ static struct {
 	double balance_ns;
 	double cost_ns, program_ns; /* so far, all of it, and the program's part */
 	double cpu_ns;		    /* of the process, likewise */
+	double passes_ns;	    /* what the calls of thinned functions have cost: no less is possible */
 	double due_ns;		    /* of the program's part, since begin_ns: measured, not counted */
 	uint32_t codes;		    /* next_code at begin_ns */
+	uint64_t passes;	    /* frame_evaluator_passes() at begin_ns */
 	uint64_t collector_ns;	    /* its CPU time at begin_ns; 0: not known */
-	bool begun, collector_tried;
+	bool begun, collector_tried, least_said;
 	pid_t pid;
 } account;
 
@@ -168,10 +172,13 @@ static void note_begin(uint64_t now_ns)
 	uint64_t words = words_written();
 	double events = words > budget.events ? (double)(words - budget.events) : 0;
 	double cost = events * budget_costs.event_ns + account.due_ns, most = SAVED_NS * allowed_share();
-	double cpu_ns = (double)(now_ns - budget.begin_ns);
+	double cpu_ns = (double)(now_ns - budget.begin_ns), passes_ns;
 
 	if (process->next_code > account.codes)
 		cost += (double)(process->next_code - account.codes) * budget_costs.define_ns;
+	passes_ns = (double)(frame_evaluator_passes() - account.passes) * frame_evaluator_ns();
+	account.passes_ns += passes_ns;
+	cost += passes_ns;
 	account.program_ns += cost;
 	account.cpu_ns += cpu_ns;
 	account.balance_ns += allowed_share() * (cpu_ns > cost ? cpu_ns - cost : 0);
@@ -181,6 +188,7 @@ static void note_begin(uint64_t now_ns)
 	account.cost_ns += cost;
 	account.due_ns = 0;
 	account.codes = process->next_code;
+	account.passes = frame_evaluator_passes();
 	budget.begin_ns = now_ns;
 	budget.events = words;
 }
@@ -218,6 +226,15 @@ static double wanted_share(void)
 static uint32_t value_of(unsigned why)
 {
 	return wire_thin_value(why, (uint32_t)(event_cost() * 10));
+}
+
+/* The interpreter reports what is recorded now. any: something is thinned. */
+static void switch_hooks(bool any)
+{
+	if (!python.monitoring)
+		frame_evaluator_changed(any);
+	else if (!any) /* callbacks return DISABLE by themselves */
+		hooks_monitoring_restart();
 }
 
 /* The events of all functions come again, from the next instruction on. */
@@ -300,6 +317,7 @@ static bool choose(uint64_t now_ns)
 	if (taken) {
 		thin_change(WIRE_THIN, value_of(0), now_ns, &budget.set);
 		writer_reserve(WIRE_THIN);
+		switch_hooks(true);
 	}
 	if (taken && !budget.thinned) {
 		budget.thinned = true;
@@ -341,6 +359,20 @@ static bool is_over(uint64_t now_ns)
 	return share > OVER * (budget.expected > wanted ? budget.expected : wanted);
 }
 
+/* Says once that thinned functions alone cost more than the budget. */
+static void note_least(void)
+{
+	double share = account.passes_ns / (account.cpu_ns - account.passes_ns);
+
+	if (account.least_said || account.cpu_ns < LEAST_AFTER_NS || share < OVER * allowed_share())
+		return;
+	account.least_said = true;
+	log_line(LOG_WARNING,
+		 "the calls that " ENV_BUDGET " leaves out cost %.0f %% alone with Python %s: no less is possible. "
+		 "EVPROF_EVENTS=sample costs little",
+		 100 * share, python_version());
+}
+
 /* Returns the time until the next step. */
 static uint64_t step(uint64_t now_ns)
 {
@@ -357,7 +389,7 @@ static uint64_t step(uint64_t now_ns)
 	if (!burst && (budget.listens || budget.set.count < WIRE_THIN_MOST))
 		return choose(now_ns) ? next_step(now_ns) : LISTEN_NS;
 	listen(burst, now_ns);
-	hooks_monitoring_restart();
+	switch_hooks(false);
 	return LISTEN_NS;
 }
 
@@ -370,6 +402,7 @@ int budget_turn(void *data)
 	    !atomic_exchange(&process->budget_due, 0))
 		return 0;
 	set_timer(step(begin_ns = cpu_now()));
+	note_least();
 	budget_charge(begin_ns);
 	return 0;
 }
@@ -406,8 +439,8 @@ bool budget_begin(void)
 
 	if (!config.budget)
 		return false;
-	if (!python.monitoring)
-		missing = "needs Python 3.12 or later";
+	if (!python.monitoring && !frame_evaluator_is_possible())
+		missing = "needs Python 3.9 or later";
 	else if (python.free_threaded)
 		missing = "needs a Python with the GIL";
 	else if (!(config.events & EVENT_CALL) || config.events & EVENT_LINE)
@@ -417,6 +450,9 @@ bool budget_begin(void)
 			 ENV_BUDGET " %s; everything is recorded, whatever it costs. EVPROF_EVENTS=sample costs little",
 			 missing);
 	budget.on = !missing;
+	if (budget.on && !python.monitoring && !frame_evaluator_set())
+		log_line(LOG_INFO,
+			 "another frame evaluator is set (PEP 523); what " ENV_BUDGET " leaves out costs more");
 	return budget.on;
 }
 
@@ -437,7 +473,7 @@ void budget_look(void)
 		budget.thinned = false;
 		budget.set.count = 0;
 		thin_forget();
-		hooks_monitoring_restart();
+		switch_hooks(false);
 	}
 	if (account.pid && account.pid != getpid()) {
 		memset(&account, 0, sizeof(account));
@@ -479,7 +515,7 @@ void budget_finish(void)
 		write_account();
 	budget_pause();
 	if (thinned)
-		hooks_monitoring_restart();
+		switch_hooks(false);
 	budget_end();
 }
 

@@ -1,6 +1,6 @@
 /*
  * budget.h - keeps the cost of recording within EVPROF_BUDGET, by leaving out the events of functions that are called
- * often and take little time. From 3.12 on, with the GIL.
+ * often and take little time. From 3.9 on, with the GIL.
  *
  *   account  what recording has cost, against what it may: events by what each costs, the start, the steps of this
  *            file, and the collector's CPU time. A debt is paid by recording less, a saving may be spent.
@@ -9,8 +9,9 @@
  *   burst    at a random time all events are recorded for some ms; then functions are chosen anew.
  *
  * A function is thinned as a whole: its calls and ends, and the calls of C functions that it makes. So each C function
- * is recorded exactly but for the calls that thinned functions make. A thinned code object has CODE_THINNED in its id;
- * its callbacks return DISABLE. The events come back by sys.monitoring.restart_events().
+ * is recorded exactly but for the calls that thinned functions make. A thinned code object has CODE_THINNED in its id.
+ * From 3.12 on its callbacks return DISABLE, and the events come back by sys.monitoring.restart_events(). Until 3.11
+ * the profile function is off while it runs (frame_evaluator.h).
  *
  *   timer of the process's CPU time -> SIGURG (start/requests.c) -> pending call in Python's main thread, or the next
  *   event of any thread -> budget_turn()

@@ -212,11 +212,13 @@ static void find_codes(void)
 		uint64_t value = atomic_load_explicit(&entries[i].value, memory_order_relaxed);
 		const void *key = atomic_load_explicit(&entries[i].key, memory_order_acquire);
 
-		if (!key || value >> 31)
+		if (!key || !definitions_may_thin(value, THINNED))
 			continue;
 		for (uint32_t k = 0; k < result->count; k++)
-			if ((value & WIRE_ARG_MAX) == result->at[k].id)
+			if ((value & WIRE_ARG_MAX) == result->at[k].id) {
 				result->at[k].code = key;
+				result->at[k].c_apart = definitions_may_thin(value, THINNED_C_CALLS);
+			}
 	}
 }
 
@@ -241,7 +243,7 @@ static uint32_t next_choice(double tick_ns)
 		struct call_times *next = i % 2 ? &function->c : &function->own;
 
 		if (function->own.chosen || next->chosen || !function->code || !next->events ||
-		    mean_ns(next, tick_ns) >= shortest)
+		    (next == &function->c && !function->c_apart) || mean_ns(next, tick_ns) >= shortest)
 			continue;
 		shortest = mean_ns(next, tick_ns);
 		best = function;

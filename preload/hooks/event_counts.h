@@ -25,6 +25,7 @@ struct call_times {
 struct function_events {
 	const struct object *code; /* NULL: it has no id any more */
 	uint32_t id;
+	bool c_apart;	       /* the C functions that it calls may be left out alone */
 	struct call_times own; /* events: with those of the C functions that it calls */
 	struct call_times c;   /* of the C functions that it calls, taken together */
 };

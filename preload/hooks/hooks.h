@@ -3,6 +3,7 @@
  *
  *   install.c            sets the hooks: once in the process, and in each thread
  *   hooks_profile.c      calls and returns by PyEval_SetProfile, until 3.11
+ *   frame_evaluator.c    ... takes it off while thinned functions run, from 3.9 on
  *   hooks_monitoring.c   calls, returns and exceptions by sys.monitoring, from 3.12 (monitoring.h)
  *   hooks_line.c         lines, if requested, by PyEval_SetTrace or for hooks_monitoring.c
  *   hooks_memory.c       allocations by PyMem_SetAllocator
@@ -32,6 +33,20 @@ bool hooks_profile_set_new(struct thread_state *state);
 
 /* As hooks_profile_set_new(), for a state that any thread may run later. */
 bool hooks_profile_place(struct thread_state *state);
+
+/* Whether a state has no other profile function than evprof's, and no trace function. GIL held. */
+bool hooks_profile_is_alone(const struct thread_state *state);
+
+/* Whether it has neither. GIL held. */
+static inline bool hooks_profile_is_off(const struct thread_state *state)
+{
+	const void *const *functions = (const void *const *)((const char *)state + python.layout.state_profile);
+
+	return !functions[0] && !functions[1]; /* c_profilefunc, c_tracefunc */
+}
+
+/* Takes it off until hooks_profile_place(). It is alone. GIL held. */
+void hooks_profile_take_off(struct thread_state *state);
 
 /* Sets the trace function of the current thread state, if line events are wanted and the program has none. GIL held. */
 void hooks_line_set(void);
@@ -165,6 +180,9 @@ void install_in_others(bool late);
 
 /* Recording goes on after a stop: sets the hooks that took themselves off meanwhile. GIL held. */
 void install_again(void);
+
+/* Sets the profile function in all threads that have none. Until 3.11. GIL held. */
+void install_profile_everywhere(void);
 
 /*
  * Takes all hooks off, in all threads, after which install_in_thread() begins from the start. Recording is stopped, GIL

@@ -8,7 +8,9 @@
 #include "base/config.h"
 #include "definitions/definitions.h"
 #include "definitions/tasks.h"
+#include "hooks/budget.h"
 #include "hooks/event_blocks.h"
+#include "hooks/frame_evaluator.h"
 #include "hooks/hooks.h"
 #include "hooks/program.h"
 #include "life/life.h"
@@ -18,6 +20,9 @@
 
 /* pystate.h: PyTrace_* */
 enum { TRACE_CALL = 0, TRACE_RETURN = 3, TRACE_C_CALL = 4, TRACE_C_EXCEPTION = 5, TRACE_C_RETURN = 6 };
+
+#define ALL_WANTED                                                                                                     \
+	(1u << TRACE_CALL | 1u << TRACE_RETURN | 1u << TRACE_C_CALL | 1u << TRACE_C_RETURN | 1u << TRACE_C_EXCEPTION)
 
 static unsigned wanted; /* bits 1 << TRACE_* */
 
@@ -123,6 +128,24 @@ void hooks_profile_remove(struct thread_state *state)
 void hooks_profile_forget(void)
 {
 	wanted = 0;
+}
+
+static const python_profile *functions_of(const struct thread_state *state) /* c_profilefunc, c_tracefunc */
+{
+	return (const python_profile *)((const char *)state + python.layout.state_profile);
+}
+
+bool hooks_profile_is_alone(const struct thread_state *state)
+{
+	const python_profile *functions = functions_of(state);
+
+	return !functions[1] && (!functions[0] || functions[0] == profile_function());
+}
+
+void hooks_profile_take_off(struct thread_state *state)
+{
+	*profile_field(state) = NULL;
+	python_unmark_traced(state);
 }
 
 /* Recording is stopped: takes the hook of this thread off. Python's own marks follow after the event. */
@@ -399,6 +422,22 @@ static int profile_inner_frame(struct object *self, struct object *frame, int wh
 	return profile_fast(frame, python_profiled_code_of(frame, true), what, argument, true);
 }
 
+/* EVPROF_BUDGET: what a thinned function does is left out, see frame_evaluator.h. */
+static int profile_budgeted(struct object *self, struct object *frame, int what, struct object *argument)
+{
+	/* First, as it may thin the caller. */
+	if (unlikely(!writer_has_room(thread_self.writer)))
+		budget_look();
+	if (what >= TRACE_C_CALL && unlikely(definitions_thinned(thread_self.writer, python_profiled_code(frame)))) {
+		frame_evaluator_leave_out(frame);
+		return 0;
+	}
+	if (wanted != ALL_WANTED)
+		return profile_any(self, frame, what, argument);
+	return python.inner_frames ? profile_inner_frame(self, frame, what, argument)
+				   : profile_frame(self, frame, what, argument);
+}
+
 /* 3.11: a function starts or resumes, or returns or yields. Only start and end of the function count here. */
 static inline __attribute__((always_inline)) void note_frame(struct object *frame, bool begins, struct object *argument)
 {
@@ -438,6 +477,7 @@ static inline __attribute__((always_inline)) void note_blocks(struct object *fra
 	}
 
 WITH_MEMORY(profile_any, python.inner_frames)
+WITH_MEMORY(profile_budgeted, python.inner_frames)
 WITH_MEMORY(profile_frame, false)
 WITH_MEMORY(profile_inner_frame, true)
 
@@ -446,8 +486,9 @@ WITH_MEMORY(profile_inner_frame, true)
 /* The fast functions do not check which events are wanted and do not record lines. */
 static python_profile profile_function(void)
 {
-	if (config.events & EVENT_LINE || wanted != (1u << TRACE_CALL | 1u << TRACE_RETURN | 1u << TRACE_C_CALL |
-						     1u << TRACE_C_RETURN | 1u << TRACE_C_EXCEPTION))
+	if (config.budget && !(config.events & EVENT_LINE))
+		return FORM_OF(profile_budgeted);
+	if (config.events & EVENT_LINE || wanted != ALL_WANTED)
 		return FORM_OF(profile_any);
 	if (python.inner_frames)
 		return FORM_OF(profile_inner_frame);
@@ -485,6 +526,11 @@ static int call_program_profile(struct object *self, struct object *frame, int w
 	return result;
 }
 
+static python_profile chained_function(void)
+{
+	return config.budget && !(config.events & EVENT_LINE) ? FORM_OF(profile_budgeted) : FORM_OF(profile_any);
+}
+
 /*
  * Calls evprof's profile function and the program's, which gets what it would get without evprof, its own object
  * included. If it raises at a start, the function is not called and no end is reported.
@@ -495,10 +541,10 @@ static int profile_chained(struct object *self, struct object *frame, int what, 
 	int result;
 
 	if (!begins)
-		FORM_OF(profile_any)(NULL, frame, what, argument);
+		chained_function()(NULL, frame, what, argument);
 	result = call_program_profile(self, frame, what, argument);
 	if (begins && !result)
-		FORM_OF(profile_any)(NULL, frame, what, argument);
+		chained_function()(NULL, frame, what, argument);
 	return result;
 }
 

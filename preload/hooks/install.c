@@ -159,6 +159,15 @@ static void place_in_others(void)
 				hooks_line_set_new(state);
 }
 
+void install_profile_everywhere(void)
+{
+	struct thread_state *own = python.current_thread_state();
+
+	if (!python.monitoring && calls_possible && thread_self.hooked_state == own && !is_taken(own))
+		hooks_profile_place(own);
+	place_in_others();
+}
+
 void install_again(void)
 {
 	if (config.events & EVENT_MEM) {

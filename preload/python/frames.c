@@ -66,8 +66,13 @@ size_t python_frame_size(const struct object *frame)
 
 const void *python_running_frame(void)
 {
-	const void *frame = python_field(python.current_thread_state(), python.state_frame);
+	const void *state = python.current_thread_state(), *frame;
 
+	if (!python.monitoring)
+		return python.inner_frames
+			   ? python_field(python_field(state, python.layout.state_cframe), PYTHON_CFRAME_FRAME)
+			   : python_field(state, PYTHON_STATE_FRAME);
+	frame = python_field(state, python.state_frame);
 	return python_has(PYTHON_FRAME_BEHIND_CFRAME) ? python_field(frame, 0) : frame;
 }
 

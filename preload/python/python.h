@@ -156,6 +156,8 @@ struct python_method {
 	X(struct object *, _PyType_LookupRef, (struct object *, struct object *))                                      \
 	X(int, PyDict_GetItemStringRef, (struct object *, const char *, struct object **))                             \
 	X(void, PyEval_SetProfileAllThreads, (python_profile profile, struct object *))                                \
+	X(void *, _PyInterpreterState_GetEvalFrameFunc, (void *interpreter))                                           \
+	X(void, _PyInterpreterState_SetEvalFrameFunc, (void *interpreter, void *evaluator))                            \
 	X(int, Py_GetRecursionLimit, (void))                                                                           \
 	X(void, PyErr_GetExcInfo, (struct object **, struct object **, struct object **))
 
@@ -246,7 +248,7 @@ bool python_knows_frames(void);
 /* Bytes of the instructions of a code object. */
 uint64_t python_code_size(const struct object *code);
 
-/* The interpreter's frame that runs in this thread (from 3.12 on). Callers use it only as an address. GIL held. */
+/* The interpreter's frame that runs in this thread; until 3.10 a PyFrameObject. GIL held. */
 const void *python_running_frame(void);
 
 /*

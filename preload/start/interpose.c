@@ -35,6 +35,7 @@
 #include "base/own_stack.h"
 #include "base/seccomp.h"
 #include "definitions/native.h"
+#include "hooks/frame_evaluator.h"
 #include "hooks/hooks.h"
 #include "hooks/sampled.h"
 #include "life/life.h"
@@ -333,7 +334,14 @@ PUBLIC int prctl(int option, ...)
 	return result;
 }
 
+/* In the child. Who forks by fork(2) has the GIL, if it runs Python. */
+static void forked(void)
+{
+	life_forked();
+	frame_evaluator_forked();
+}
+
 static __attribute__((constructor)) void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, life_forked);
+	pthread_atfork(NULL, NULL, forked);
 }

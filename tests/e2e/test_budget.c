@@ -6,13 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocations.h"
 #include "harness.h"
+#include "packages.h"
 
 #define TIMEOUT_S 300
 #define SECONDS "1.5"
 
 static const char *const functions[] = {
-    "tiny", "other", "long_one", "raises", "fib", "long_loop", "<built-in method builtins.abs>"};
+    "tiny",    "other", "long_one",   "raises", "fib", "long_loop", "<built-in method builtins.abs>",
+    "guarded", "deep",	"__getitem__"};
 
 static const json_t *row_of(const json_t *report, const char *function)
 {
@@ -85,11 +88,17 @@ static json_t *expect_numbers(const struct outcome *outcome)
 	return report;
 }
 
-static struct outcome *run_kind(const struct python *python, const char *kind)
+/* more: a variable, or NULL. */
+static struct outcome *run_kind_with(const struct python *python, const char *kind, const char *more)
 {
 	return run(.python = python, .how = JOB_RUN, .options = {"--budget=5%"}, .timeout_s = TIMEOUT_S,
-		   .env = {text("PYTHONPATH=%s", program_path("../../../tools/python"))},
+		   .env = {text("PYTHONPATH=%s", program_path("../../../tools/python")), more},
 		   .args = {"@budget.py", kind, SECONDS});
+}
+
+static struct outcome *run_kind(const struct python *python, const char *kind)
+{
+	return run_kind_with(python, kind, NULL);
 }
 
 static void expect_thinned(const struct outcome *outcome, const json_t *report, const char *function)
@@ -127,7 +136,7 @@ static void expect_outputs(const struct outcome *outcome)
 
 static bool can_thin(const struct python *python)
 {
-	return python->minor >= 12 && !python_is_free_threaded(python);
+	return python->minor >= 9 && !python_is_free_threaded(python);
 }
 
 /* Runs the program, whose numbers are right. thinned: whether tiny() must be. NULL: this Python has no budget. */
@@ -154,7 +163,7 @@ static void expect_account(const struct outcome *outcome)
 	expect(outcome, share > 1 && share < 60, "recording cost %.1f %%", share);
 }
 
-SCENARIO(budget, leaves_out_what_is_called_most, 12)
+SCENARIO(budget, leaves_out_what_is_called_most, 9)
 {
 	struct outcome *outcome = run_checked(python, "many", true);
 
@@ -168,7 +177,7 @@ SCENARIO(budget, leaves_out_what_is_called_most, 12)
 }
 
 /* A stretch that begins while functions are thinned: the cut knows which, by their names. */
-SCENARIO(budget, holds_in_a_cut, 12)
+SCENARIO(budget, holds_in_a_cut, 9)
 {
 	struct outcome *outcome = can_thin(python) ? run_kind(python, "loops") : NULL, *cut, *dump;
 
@@ -184,7 +193,7 @@ SCENARIO(budget, holds_in_a_cut, 12)
 }
 
 /* The loop is exact; only the C function that it calls is not. */
-SCENARIO(budget, leaves_out_c_functions_below_a_long_caller, 12)
+SCENARIO(budget, leaves_out_c_functions_below_a_long_caller, 9)
 {
 	struct outcome *outcome = can_thin(python) ? run_kind(python, "loops") : NULL;
 	json_t *report;
@@ -198,25 +207,75 @@ SCENARIO(budget, leaves_out_c_functions_below_a_long_caller, 12)
 }
 
 /* How soon the second phase is thinned depends on how busy the machine is; its numbers are right in either case. */
-SCENARIO(budget, follows_the_program, 12)
+SCENARIO(budget, follows_the_program, 9)
 {
 	run_checked(python, "phases", false);
 }
 
-SCENARIO(budget, counts_in_all_threads, 12)
+SCENARIO(budget, counts_in_all_threads, 9)
 {
 	run_checked(python, "threads", true);
 }
 
-SCENARIO(budget, begins_anew_after_a_fork, 12)
+SCENARIO(budget, begins_anew_after_a_fork, 9)
 {
 	run_checked(python, "fork", true);
 }
 
 /* Calls while recording is stopped are neither recorded nor estimated. */
-SCENARIO(budget, is_kept_after_a_stop, 12)
+SCENARIO(budget, is_kept_after_a_stop, 9)
 {
 	run_checked(python, "stop", true);
+}
+
+/* What the program's own tools see is in its assertions. more: a variable, or NULL. */
+static void check_kind(const struct python *python, const char *kind, const char *more)
+{
+	struct outcome *outcome;
+
+	if (!can_thin(python))
+		return;
+	outcome = run_kind_with(python, kind, more);
+	json_decref(expect_numbers(outcome));
+}
+
+SCENARIO_SOME(budget, with_a_profiler, 9)
+{
+	check_kind(python, "profiled", NULL);
+}
+
+SCENARIO_SOME(budget, with_a_debugger, 9)
+{
+	check_kind(python, "traced", NULL);
+}
+
+/* 3.11: subscripts of sequences written in Python are no calls to the interpreter's frame evaluator. */
+SCENARIO_SOME(budget, counts_subscripts, 9)
+{
+	check_kind(python, "subscripts", NULL);
+}
+
+SCENARIO_SOME(budget, counts_what_throws, 9)
+{
+	check_kind(python, "throws", NULL);
+}
+
+/* From 3.11 on, calls between Python functions take no room of the C stack. A budget leaves it so. */
+SCENARIO_SOME(budget, lets_a_program_recurse, 9)
+{
+	check_kind(python, "deep", NULL);
+}
+
+SCENARIO_SOME(budget, counts_in_greenlets, 9)
+{
+	check_kind(python, "switched", package_variable(python, "greenlet"));
+}
+
+/* torch.compile and debuggers set one, too. */
+SCENARIO_SOME(budget, with_another_frame_evaluator, 9)
+{
+	if (python->minor < 12)
+		check_kind(python, "evaluated", text("EVALUATOR=%s", compile("evaluator.c", "evaluator.so")));
 }
 
 /* One line says what is missing; everything is recorded. */

@@ -1,4 +1,5 @@
 """budget.py KIND SECONDS - runs for that much CPU time, and prints how often each of its functions was called, as JSON."""
+import contextlib
 import json
 import os
 import sys
@@ -11,6 +12,7 @@ kind, limit = sys.argv[1], float(sys.argv[2])
 class Counts(object):
     def __init__(self):
         self.tiny = self.other = self.long_one = self.raises = self.fib = self.steps = self.long_loop = 0
+        self.guarded = self.deep = self.__dict__["__getitem__"] = 0
 
 
 counts = Counts()
@@ -75,6 +77,97 @@ def second():
         other(i)
 
 
+class Sequence(object):
+    def __getitem__(self, i):
+        counts.__dict__["__getitem__"] += 1
+        return i
+
+
+def subscripts(sequence=Sequence()):
+    for i in range(300):
+        sequence[i]
+        tiny(i)
+
+
+@contextlib.contextmanager
+def guarded():
+    counts.guarded += 1
+    try:
+        yield
+    except KeyError:
+        pass
+
+
+def throws():
+    for _ in range(30):
+        with guarded():
+            raises()
+
+
+def deep(n):
+    counts.deep += 1
+    tiny(n)
+    return deep(n - 1) if n else 0
+
+
+def dive():
+    """Deeper than the C stack has room for, where calls between Python functions do not need it."""
+    sys.setrecursionlimit(10**6)
+    deep(100000 if sys.version_info >= (3, 11) else 5000)
+
+
+def profiled(end):
+    """cProfile sees what it would see alone."""
+    import cProfile
+
+    profile, before = cProfile.Profile(), counts.tiny
+    profile.runcall(until, end, work)
+    profile.create_stats()
+    seen = sum(row[1] for (_, _, name), row in profile.stats.items() if name == "tiny")
+    assert seen == counts.tiny - before, (seen, counts.tiny - before)
+
+
+def traced(end):
+    """So does a debugger."""
+    before, seen = counts.tiny, []
+
+    def trace(frame, event, argument):
+        if event == "call" and frame.f_code is tiny.__code__:
+            seen.append(1)
+
+    sys.settrace(trace)
+    until(end, work)
+    sys.settrace(None)
+    assert len(seen) == counts.tiny - before, (len(seen), counts.tiny - before)
+
+
+def evaluated(end):
+    """So does another frame evaluator (PEP 523)."""
+    import ctypes
+
+    library, before = ctypes.PyDLL(os.environ["EVALUATOR"]), counts.tiny
+    library.begin()
+    until(end, work)
+    seen = library.end()
+    assert seen > counts.tiny - before, (seen, counts.tiny - before)
+
+
+def switched(end):
+    """Two greenlets, whose stacks take turns within one call of each."""
+    import greenlet
+
+    def turns():
+        while time.process_time() < end:
+            work()
+            main.switch()
+
+    main = greenlet.getcurrent()
+    child = greenlet.greenlet(turns)
+    while not child.dead:
+        child.switch()
+        tiny(1)
+
+
 def until(end, step):
     while time.process_time() < end:
         step()
@@ -103,6 +196,16 @@ elif kind == "phases":
     until(begin + limit, second)
 elif kind == "loops":
     until(begin + limit, long_loop)
+elif kind in ("subscripts", "throws"):
+    until(begin + limit, globals()[kind])
+elif kind == "deep":
+    until(begin + limit / 2, work)
+    dive()
+    until(begin + limit, work)
+elif kind in ("profiled", "traced", "evaluated", "switched"):
+    until(begin + limit / 2, work)
+    globals()[kind](begin + limit * 1.5)
+    until(begin + limit * 2, work)
 elif kind == "fork":
     until(begin + limit / 2, work)
     child = os.fork()
