@@ -133,7 +133,7 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 {
 	static const char *const starts[] = {"exec", "fork", "rejoin"}; /* enum wire_start */
 	const json_t *root = json_object_get(object, "root");
-	json_int_t pid, ppid, start_time, sample_rate = 0, memory_interval = 0, keep_ns = 0, keep_bytes = 0;
+	json_int_t pid, ppid, start_time, sample_rate = 0, memory_interval = 0, keep_ns = 0, keep_bytes = 0, budget = 0;
 	int start = get_name(object, "start", starts, 3);
 
 	if (start < 0)
@@ -151,6 +151,9 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 	if (json_object_get(object, "memory_interval") &&
 	    !get_integer(object, "memory_interval", 1, CONTROL_MEMORY_INTERVAL_MAX, &memory_interval))
 		return "memory_interval";
+	if (json_object_get(object, "budget") &&
+	    !get_integer(object, "budget", SETTING_BUDGET_MIN, SETTING_BUDGET_MAX, &budget))
+		return "budget";
 	if (json_object_get(object, "keep_ns") && !get_integer(object, "keep_ns", 1, INT64_MAX, &keep_ns))
 		return "keep_ns";
 	if (json_object_get(object, "keep_bytes") && !get_integer(object, "keep_bytes", 1, INT64_MAX, &keep_bytes))
@@ -165,6 +168,7 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 	message->sample_rate = (int)sample_rate;
 	message->outside = sample_rate && json_is_true(json_object_get(object, "outside"));
 	message->memory_interval = (uint64_t)memory_interval;
+	message->budget = (uint32_t)budget;
 	message->native = json_is_true(json_object_get(object, "native"));
 	message->malloc_unseen = json_is_true(json_object_get(object, "malloc_unseen"));
 	message->filtered = json_is_true(json_object_get(object, "filtered"));

@@ -48,6 +48,7 @@ struct control_message {
 	int sample_rate;	  /* samples a second; 0: not sampled */
 	bool outside;		  /* sent by a tool that samples the process */
 	uint64_t memory_interval; /* bytes between sampled allocations; 0: not sampled */
+	uint32_t budget;	  /* 1/1000 % of the CPU time; 0: none */
 	struct setting_keep keep; /* the stretch that the trace keeps; all zeros: all */
 	int wait_ms;		  /* of a hold: wait for processes that still run */
 	bool native;		  /* native stacks are recorded */

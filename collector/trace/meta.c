@@ -109,6 +109,8 @@ char *meta_process(const struct control_message *join, uint32_t process, uint32_
 		add_member(&process_object, "sample_rate", integer((uint64_t)join->sample_rate));
 	if (join->memory_interval)
 		add_member(&process_object, "memory_interval", integer(join->memory_interval));
+	if (join->budget)
+		add_member(&process_object, "budget", json_real(join->budget / 1000.0));
 	if (join->keep.ns)
 		add_member(&process_object, "keep_ns", integer(join->keep.ns));
 	if (join->keep.bytes)

@@ -36,6 +36,7 @@
  *                         (sampling.h). The pidfd is required, and the process's, as are pid and start_time. The tool's
  *                         user is that of the process, or root
  *   memory_interval  integer  optional: allocations are sampled, one for each so many bytes on average
+ *   budget      integer   optional: EVPROF_BUDGET in 1/1000 %, where the process keeps within one
  *   keep_ns, keep_bytes  integer  optional: the trace keeps its last stretch only, of so many nanoseconds or bytes
  *   keep_alive  boolean   optional: the trace keeps what is alive, and sums of the rest
  *   trigger     string    optional: EVPROF_TRIGGER (trigger.h): on what the collector copies what the process did last

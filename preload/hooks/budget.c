@@ -433,23 +433,29 @@ void budget_again(void)
 	set_timer(AGAIN_NS);
 }
 
-bool budget_begin(void)
+void budget_verify(void)
 {
 	const char *missing = NULL;
 
 	if (!config.budget)
-		return false;
+		return;
 	if (!python.monitoring && !frame_evaluator_is_possible())
 		missing = "needs Python 3.9 or later";
 	else if (python.free_threaded)
 		missing = "needs a Python with the GIL";
 	else if (!(config.events & EVENT_CALL) || config.events & EVENT_LINE)
 		missing = "needs the events call, without line";
-	if (missing)
-		log_line(LOG_WARNING,
-			 ENV_BUDGET " %s; everything is recorded, whatever it costs. EVPROF_EVENTS=sample costs little",
-			 missing);
-	budget.on = !missing;
+	if (!missing)
+		return;
+	config.budget = 0;
+	log_line(LOG_WARNING,
+		 ENV_BUDGET " %s; everything is recorded, whatever it costs. EVPROF_EVENTS=sample costs little",
+		 missing);
+}
+
+bool budget_begin(void)
+{
+	budget.on = config.budget;
 	if (budget.on && !python.monitoring && !frame_evaluator_set())
 		log_line(LOG_INFO,
 			 "another frame evaluator is set (PEP 523); what " ENV_BUDGET " leaves out costs more");

@@ -39,7 +39,10 @@ extern struct budget_costs budget_costs;
 uint64_t budget_clock(void);
 void budget_charge(uint64_t since_ns);
 
-/* Whether there is a budget, and this Python can keep it; one line if it cannot. Once Python runs. */
+/* Before the process joins: without a Python that can keep a budget there is none, with one line. */
+void budget_verify(void);
+
+/* Whether there is a budget; begins to keep it. Once Python runs. */
 bool budget_begin(void);
 
 /* Before an event of the slow path: takes a step that is due; begins anew in a child, or with other ids. GIL held. */

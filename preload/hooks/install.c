@@ -11,6 +11,7 @@
 #include "definitions/definitions.h"
 #include "definitions/native.h"
 #include "definitions/thread_names.h"
+#include "hooks/budget.h"
 #include "hooks/greenlets.h"
 #include "hooks/hook_compat.h"
 #include "hooks/hooks.h"
@@ -57,6 +58,7 @@ static void begin_once(void)
 	verified = true;
 	program_begin();
 	native_stacks_begin();
+	budget_verify();
 	if (life_join(WIRE_START_EXEC) < 0)
 		return;
 	calls_known = config.events & ~(unsigned)(EVENT_MEM | EVENT_MALLOC | EVENT_SAMPLE | EVENT_CPU);

@@ -173,6 +173,8 @@ static void add_events(struct text *text)
 		text_add(text, ",\"sample_rate\":%u", config.sample_rate);
 	if (config.memory_interval)
 		text_add(text, ",\"memory_interval\":%llu", (unsigned long long)config.memory_interval);
+	if (config.budget)
+		text_add(text, ",\"budget\":%u", config.budget);
 	if (config.keep.ns)
 		text_add(text, ",\"keep_ns\":%llu", (unsigned long long)config.keep.ns);
 	if (config.keep.bytes)

@@ -121,17 +121,97 @@ static void expect_refused(const struct outcome *outcome)
 	expect(check, strstr(check->out, "FAILED"), "more was recorded than is allowed");
 }
 
+/* The next event of a stretch in which functions were thinned, or the next begin of tiny(); from `at` on. */
+static const json_t *next_mark(const json_t *events, size_t *at, const char **what)
+{
+	for (; *at < json_array_size(events); ++*at) {
+		const json_t *event = json_array_get(events, *at);
+		const char *category = json_string_value(json_object_get(event, "cat"));
+		const char *phase = json_string_value(json_object_get(event, "ph"));
+
+		*what = category && !strcmp(category, "thinned") ? phase : "tiny";
+		if (**what != 't' ||
+		    (!strcmp(phase, "B") && !strcmp(json_string_value(json_object_get(event, "name")), "tiny"))) {
+			++*at;
+			return event;
+		}
+	}
+	return NULL;
+}
+
+static double time_of(const json_t *event)
+{
+	return json_number_value(json_object_get(event, "ts"));
+}
+
+static bool names_tiny(const json_t *event)
+{
+	return strstr(json_string_value(json_object_get(json_object_get(event, "args"), "not recorded")), "tiny") !=
+	       NULL;
+}
+
+/* In Chrome's trace: no call of tiny() lies in a stretch that says it is not recorded. */
+static void expect_stretches(const struct outcome *outcome, const char *path)
+{
+	json_t *chrome = json_load_file(path, 0, NULL);
+	const json_t *events = json_object_get(chrome, "traceEvents"), *event, *begin = NULL, *calls;
+	size_t at = 0, stretches = 0, other;
+	const char *what;
+
+	while ((event = next_mark(events, &at, &what))) {
+		if (*what == 'b')
+			begin = event;
+		if (*what != 'e')
+			continue;
+		expect(outcome, begin && time_of(begin) < time_of(event), "a stretch begins before it ends");
+		stretches += names_tiny(begin);
+		for (other = 0; names_tiny(begin) && (calls = next_mark(events, &other, &what));)
+			expect(outcome,
+			       *what != 't' ||
+				   json_integer_value(json_object_get(calls, "tid")) !=
+				       json_integer_value(json_object_get(event, "tid")) ||
+				   time_of(calls) < time_of(begin) || time_of(calls) > time_of(event),
+			       "tiny() is not recorded at %f us", time_of(calls));
+	}
+	expect(outcome, stretches > 0, "there is a stretch without tiny()");
+	json_decref(chrome);
+}
+
+/* The timelines show where not all is recorded; what has no room for it says so on stderr. */
 static void expect_outputs(const struct outcome *outcome)
 {
-	static const char *const formats[] = {"csv", "chrome", "perfetto", "pstats", "folded", "html"};
-	struct outcome *text = tool("report", outcome->trace), *exported;
+	static const struct {
+		const char *format, *in_file, *said;
+	} formats[] = {{"csv", NULL, "short calls that were not recorded are missing"},
+		       {"chrome", "not all calls are recorded", "short calls"},
+		       {"perfetto", "not all calls are recorded", "short calls"},
+		       {"firefox", "not all calls are recorded", "short calls"},
+		       {"pstats", NULL, "are estimates"},
+		       {"folded", NULL, "short calls that were not recorded are missing"},
+		       {"html", "\"budget\":5,", ""}};
+	struct outcome *table = tool("report", outcome->trace), *exported;
 
-	expect(text, text->status == 0 && strstr(text->out, "are estimates") && strchr(text->out, '~'),
+	expect(table, table->status == 0 && strstr(table->out, "are estimates") && strchr(table->out, '~'),
 	       "the table says what is estimated");
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-		exported = tool("export", "--format", formats[i], "-o", "exported", outcome->trace);
-		expect(exported, exported->status == 0, "%s", formats[i]);
+		const char *path = text("%s/exported.%s", outcome->directory, formats[i].format);
+		char *bytes;
+		size_t size;
+
+		exported = tool("export", "--format", formats[i].format, "-o", path, outcome->trace);
+		expect(exported, exported->status == 0, "%s", formats[i].format);
+		expect(exported, strstr(exported->err, formats[i].said), "%s says what it lacks", formats[i].format);
+		bytes = file_read(path, &size);
+		expect(exported,
+		       !formats[i].in_file || memmem(bytes, size, formats[i].in_file, strlen(formats[i].in_file)),
+		       "%s shows it", formats[i].format);
+		if (!strcmp(formats[i].format, "chrome"))
+			expect_stretches(exported, path);
 	}
+	exported = tool("tree", outcome->trace);
+	expect(exported, strstr(exported->err, "short calls"), "so does the tree");
+	exported = tool("info", outcome->trace);
+	expect(exported, strstr(exported->out, "within a budget of 5%"), "info");
 }
 
 static bool can_thin(const struct python *python)

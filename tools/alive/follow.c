@@ -264,7 +264,7 @@ static int on_other(void *owner, struct replay *replay, uint32_t head, const uin
 	return 0;
 }
 
-static const struct replay_sink sink = {on_push, on_pop, on_other};
+static const struct replay_sink sink = {.push = on_push, .pop = on_pop, .other = on_other};
 
 /* --- threads --- */
 

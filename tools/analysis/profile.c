@@ -157,7 +157,7 @@ static int count_other(void *owner, struct replay *replay, uint32_t head, const 
 	return mark_is_edge(counting, counting->marks++);
 }
 
-static const struct replay_sink count_sink = {NULL, count_pop, count_other};
+static const struct replay_sink count_sink = {.pop = count_pop, .other = count_other};
 
 /* --- edges and modules: the same with rows, and more work for each call --- */
 
@@ -213,7 +213,7 @@ static inline void rows_pop(void *owner, struct replay *replay, struct replay_fr
 		edge->thinned = true;
 }
 
-static const struct replay_sink rows_sink = {rows_push, rows_pop, count_other};
+static const struct replay_sink rows_sink = {.push = rows_push, .pop = rows_pop, .other = count_other};
 
 /* --- one thread --- */
 

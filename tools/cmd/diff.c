@@ -291,6 +291,8 @@ static int count_trace(struct request *request, size_t side)
 	request->diff.estimate[side] = trace_memory_interval(trace) != 0;
 	request->diff.alive_only[side] = trace_is_alive_only(trace);
 	request->sampled |= trace_sample_rate(trace) != 0;
+	if (!request->diff.sites)
+		trace_warn_of_budget(trace);
 	if (error)
 		output_message("evprof diff: %s: %s", request->diff.paths[side], strerror(-error));
 	return verb_close(trace, error);

@@ -132,8 +132,8 @@ static json_t *json_changes(const struct trace *trace, const struct trace_proces
 static json_t *json_process(struct trace *trace, const struct trace_process *process, bool quick)
 {
 	static const char *const members[] = {
-	    "python",	   "argv",   "exe",	      "cwd",	  "host",	  "program", "start",
-	    "sample_rate", "native", "malloc_unseen", "filtered", "program_only", "title",   "memory_interval"};
+	    "python", "argv",	       "exe",	   "cwd",	   "host",  "program",	       "start", "sample_rate",
+	    "native", "malloc_unseen", "filtered", "program_only", "title", "memory_interval", "budget"};
 	static const char *const end_members[] = {"how",     "status",	"signal",	"waits",	  "waited_us",
 						  "sampler", "samples", "samples_torn", "samples_dropped"};
 	json_t *object = json_pack("{s:I, s:I}", "pid", (json_int_t)process->pid, "ppid", (json_int_t)process->ppid);
@@ -335,6 +335,8 @@ static void print_process(struct output *output, struct trace *trace, const stru
 	if (trace_process_memory_interval(process))
 		output_format(output, "; memory sampled every %llu bytes",
 			      (unsigned long long)trace_process_memory_interval(process));
+	if (trace_process_budget(process) > 0)
+		output_format(output, "; within a budget of %g%%", trace_process_budget(process));
 	if (trace_process_is_alive_only(process))
 		output_string(output, "; only what is alive was kept");
 	if (json_object_get(process->end, "sampler"))

@@ -81,6 +81,7 @@ static int tree_trace(const struct request *request, const char *path)
 
 	if (!trace)
 		return CLI_FAILED;
+	trace_warn_of_budget(trace);
 	progress_begin(&progress, "counting", walk_events(trace, &request->filter));
 	error = call_tree_read(&tree, trace, &request->filter, &progress);
 	progress_end(&progress);

@@ -6,6 +6,7 @@
  *   spans                         b and e, with an id for each; arguments of spans and marks as args
  *   counters                      C
  *   exceptions, marks, lost events, fork, exec, exit, pause      i
+ *   stretches in which functions were thinned (EVPROF_BUDGET)    b and e, with an id for each thread
  *   names of processes and threads                               M
  *   bytes of the heap by allocator, where they were recorded     C, at most one each 100 us
  *
@@ -322,6 +323,34 @@ static void chrome_other(void *owner, struct call_walk *walk, uint32_t head, con
 			    kind == WIRE_GAP ? *extra : export_instant_number(kind, argument));
 }
 
+/* A row of its own: what was called then is in the slices of the callers, without slices of its own. */
+static void chrome_thinned(void *owner, struct call_walk *walk, const struct walk_thinned *thinned)
+{
+	struct chrome *chrome = owner;
+	char *names = walk_thinned_text(walk, thinned);
+	const int64_t times[] = {thinned->since_ns, walk->now_ns};
+
+	if (!names)
+		walk_fail(walk, -ENOMEM);
+	for (int i = 0; names && i < 2; i++) {
+		begin_event(chrome);
+		output_string(chrome->output, i ? "{\"ph\":\"e\"" : "{\"ph\":\"b\"");
+		chrome->now_ns = times[i];
+		put_time(chrome);
+		output_format(chrome->output,
+			      ",\"cat\":\"thinned\",\"id\":\"thinned %u\",\"name\":\"" EXPORT_THINNED "\"",
+			      walk->thread->number);
+		if (!i) {
+			output_format(chrome->output, ",\"args\":{\"functions\":%u,\"not recorded\":\"",
+				      thinned->count);
+			output_json(chrome->output, text_of(names));
+			output_string(chrome->output, "\"}");
+		}
+		output_char(chrome->output, '}');
+	}
+	free(names);
+}
+
 /* --- names --- */
 
 static void begin_metadata(struct chrome *chrome, const char *name, int64_t pid, uint32_t tid)
@@ -466,7 +495,8 @@ int export_chrome(const struct export *export, struct output *output, struct pro
 						    .thread = chrome_thread,
 						    .push = chrome_push,
 						    .pop = chrome_pop,
-						    .other = chrome_other};
+						    .other = chrome_other,
+						    .thinned = chrome_thinned};
 	struct chrome chrome = {.output = output, .spans.in_turn = true};
 	int error;
 

@@ -98,4 +98,7 @@ void export_csv_free_options(struct export *export);
 /* Sets the weight of folded; false: there is none of that name. */
 bool export_folded_weight(struct export *export, const char *name);
 
+/* The name of a stretch in which functions were thinned (EVPROF_BUDGET), in all timelines. */
+#define EXPORT_THINNED "not all calls are recorded (budget)"
+
 #endif

@@ -329,6 +329,17 @@ static void firefox_other(void *owner, struct call_walk *walk, uint32_t head, co
 	}
 }
 
+static void firefox_thinned(void *owner, struct call_walk *walk, const struct walk_thinned *thinned)
+{
+	char *names = walk_thinned_text(walk, thinned);
+
+	if (names)
+		put_marker_since(owner, walk, text_of(EXPORT_THINNED), text_of(names), thinned->since_ns);
+	else
+		walk_fail(walk, -ENOMEM);
+	free(names);
+}
+
 static int put_markers(struct firefox *firefox)
 {
 	static const char *const columns[SPOOLS] = {[SPOOL_MARKER_NAMES] = "name",
@@ -507,7 +518,8 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 						    .thread_end = firefox_thread_end,
 						    .push = firefox_push,
 						    .pop = firefox_pop,
-						    .other = firefox_other};
+						    .other = firefox_other,
+						    .thinned = firefox_thinned};
 	struct firefox firefox = {
 	    .output = output, .spans.in_turn = true, .tables = {.output = output, .stacks = &firefox.stacks}};
 	int error = output_open_memory(&firefox.text);

@@ -8,6 +8,7 @@
  *   spans                          slices with the category span, on tracks "spans" below that of the thread, greenlet
  *                                  or task; those that overlap have a track each, which viewers show as one
  *   counters                       a counter track of the process for each
+ *   functions that are thinned     slices with the category thinned (EVPROF_BUDGET), on a track below the thread's
  *   exceptions, marks, lost events, fork, exec, exit, pause        instants on the thread's track
  *   bytes of the heap              a counter track of the process by allocator, at most one value each 100 us
  *   lost events                    a counter track of the thread, their sum
@@ -51,10 +52,11 @@ enum category {
 	CATEGORY_PROCESS,
 	CATEGORY_TASK,
 	CATEGORY_SPAN,
+	CATEGORY_THINNED,
 	CATEGORIES
 };
-static const char *const categories[] = {NULL,	      "call", "resume", "throw",   "c_call", "running",
-					 "exception", "mark", "lost",	"process", "task",   "span"};
+static const char *const categories[] = {NULL,	 "call", "resume",  "throw", "c_call", "running", "exception",
+					 "mark", "lost", "process", "task",  "span",   "thinned"};
 
 enum name {
 	NAME_LOST = 1,
@@ -65,10 +67,11 @@ enum name {
 	NAME_EXIT,
 	NAME_STOPS,
 	NAME_STARTS,
+	NAME_THINNED,
 	NAMES
 };
-static const char *const names[] = {NULL,   "events lost",     "process_start",	  "fork", "exec", "exec_failed",
-				    "exit", "recording stops", "recording starts"};
+static const char *const names[] = {NULL,   "events lost",     "process_start",	   "fork",	  "exec", "exec_failed",
+				    "exit", "recording stops", "recording starts", EXPORT_THINNED};
 
 enum annotation {
 	ANNOTATION_END = 1,
@@ -76,9 +79,10 @@ enum annotation {
 	ANNOTATION_ERRNO,
 	ANNOTATION_STATUS,
 	ANNOTATION_EVENTS,
+	ANNOTATION_THINNED,
 	ANNOTATIONS
 };
-static const char *const annotations[] = {NULL, "end", "child", "errno", "status", "events"};
+static const char *const annotations[] = {NULL, "end", "child", "errno", "status", "events", "not recorded"};
 
 enum end { END_YIELD = 1, END_UNWIND, END_EXCEPTION, ENDS };
 static const char *const ends[] = {NULL, "yield", "unwind", "exception"};
@@ -637,6 +641,41 @@ static void perfetto_other(void *owner, struct call_walk *walk, uint32_t head, c
 		walk_fail(walk, error);
 }
 
+/* A row of its own below the thread's: what was called then is in the slices of the callers, without slices. */
+static int put_thinned(struct perfetto *perfetto, int64_t end_ns, int64_t since_ns, struct text functions)
+{
+	uint32_t thread = perfetto->thread->number;
+	uint64_t track = perfetto_uuid_hashed(&perfetto->writer, ((uint64_t)thread + 1) << 40, UINT64_MAX);
+	int error = is_new_track(perfetto, track);
+	struct protobuf *packet;
+
+	if (error > 0)
+		error = perfetto_describe_child(&perfetto->writer, perfetto->sequence.id, track,
+						perfetto_uuid(&perfetto->writer, KIND_THREAD, thread), "thinned",
+						UNIT_NONE);
+	if (error < 0)
+		return error;
+	packet = begin_rare(perfetto, perfetto->trace->start_ns + since_ns, TYPE_BEGIN, track);
+	protobuf_number(packet, EVENT_CATEGORY_IID, CATEGORY_THINNED);
+	protobuf_number(packet, EVENT_NAME_IID, NAME_THINNED);
+	protobuf_begin(packet, EVENT_ANNOTATION);
+	protobuf_number(packet, ANNOTATION_NAME_IID, ANNOTATION_THINNED);
+	protobuf_text(packet, ANNOTATION_TEXT, functions);
+	protobuf_end(packet);
+	error = end_rare(perfetto);
+	return error ? error : put_span_end(perfetto, perfetto->trace->start_ns + end_ns, track, false);
+}
+
+static void perfetto_thinned(void *owner, struct call_walk *walk, const struct walk_thinned *thinned)
+{
+	char *functions = walk_thinned_text(walk, thinned);
+	int error = functions ? put_thinned(owner, walk->now_ns, thinned->since_ns, text_of(functions)) : -ENOMEM;
+
+	if (error)
+		walk_fail(walk, error);
+	free(functions);
+}
+
 /* --- threads --- */
 
 /* Sequence ids: 1 is the trace's, then come the threads, then the processes. */
@@ -814,7 +853,8 @@ int export_perfetto(const struct export *export, struct output *output, struct p
 						    .thread_end = perfetto_thread_end,
 						    .push = perfetto_push,
 						    .pop = perfetto_pop,
-						    .other = perfetto_other};
+						    .other = perfetto_other,
+						    .thinned = perfetto_thinned};
 	struct perfetto perfetto = {
 	    .writer = {.output = output, .trace = export->trace}, .trace = export->trace, .spans.in_turn = true};
 	int error = process_births_find(&perfetto.births, export->trace);

@@ -243,6 +243,14 @@ static void html_other(void *owner, struct call_walk *walk, uint32_t head, const
 		html_moments_event(&html->moments, walk, html->process_index, html->thread_index, head, extra);
 }
 
+static void html_thinned(void *owner, struct call_walk *walk, const struct walk_thinned *thinned)
+{
+	struct html *html = owner;
+
+	if (html->writing)
+		html_moments_thinned(&html->moments, walk, html->thread_index, thinned);
+}
+
 /* Spans that nothing has ended. */
 static void end_open_spans(struct html *html, struct call_walk *walk)
 {
@@ -323,7 +331,8 @@ static int walk_calls(struct html *html, bool writing)
 					     .thread_end = html_thread_end,
 					     .push = writing ? NULL : html_push,
 					     .pop = writing ? html_write : html_count,
-					     .other = html_other};
+					     .other = html_other,
+					     .thinned = html_thinned};
 	int error;
 
 	html->writing = writing;
@@ -368,6 +377,7 @@ static int write_tables(struct html *html)
 	write_block(html, html->moments.steps, HTML_STEP_COLUMNS);
 	write_block(html, html->moments.counters, HTML_COUNTER_COLUMNS);
 	write_block(html, html->heaps.resident, HTML_RESIDENT_COLUMNS);
+	write_block(html, html->moments.thinned, HTML_THINNED_COLUMNS);
 	html_columns_done(columns, HTML_FUNCTION_COLUMNS);
 	if (!error)
 		error = html_packer_wait(&html->packer);
@@ -376,9 +386,9 @@ static int write_tables(struct html *html)
 		    html->output,
 		    "<script type=\"application/json\" id=\"meta\">{\"directory\":%u,\"functions\":%u,\"tree\":%u,"
 		    "\"activity\":%u,\"instants\":%u,\"heaps\":%u,\"steps\":%u,\"counters\":%u,"
-		    "\"resident\":%u,\"texts\":%u,\n",
+		    "\"resident\":%u,\"thinned\":%u,\"texts\":%u,\n",
 		    directory, first, first + 1, first + 2, first + 3, first + 4, first + 5, first + 6, first + 7,
-		    html->blocks);
+		    first + 8, html->blocks);
 	return error;
 }
 
@@ -486,6 +496,7 @@ static int write_meta(struct html *html)
 	put_number(html, "instants_left_out", html->moments.instants_left_out);
 	put_number(html, "steps_left_out", html->moments.steps_left_out);
 	put_number(html, "values_left_out", html->moments.values_left_out);
+	output_format(html->output, "\"budget\":%g,", trace_budget(trace));
 	put_number(html, "unmatched", html->profile.unmatched);
 	put_number(html, "stacks", html->tree.count);
 	put_number(html, "stacks_least", html->tree_least_ns);

@@ -4,6 +4,7 @@
 #include "html/functions.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "trace/labels.h"
@@ -129,6 +130,11 @@ static uint32_t *add_files(struct html_functions *functions)
 	return numbers;
 }
 
+static uint64_t estimate_of(const struct profile_times *times)
+{
+	return !times->thinned ? 0 : times->unknown ? 1 : 2 + (uint64_t)sqrt(times->calls_width2);
+}
+
 int html_functions_columns(struct html_functions *functions, struct html_column *columns)
 {
 	const struct profile *profile = functions->profile;
@@ -155,7 +161,8 @@ int html_functions_columns(struct html_functions *functions, struct html_column 
 							     times.total_ns,
 							     called ? (uint64_t)known->longest_ns + 1 : 0,
 							     called ? (uint64_t)known->start_ns : 0,
-							     called ? known->thread : 0};
+							     called ? known->thread : 0,
+							     estimate_of(&times)};
 
 		html_row_put(columns, row, HTML_FUNCTION_COLUMNS);
 	}

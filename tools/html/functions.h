@@ -63,11 +63,12 @@ static inline void html_function_called(struct html_functions *functions, const 
 /* Adds the functions of stacks. Returns their numbers, which the caller frees; NULL: no memory. */
 uint32_t *html_functions_of_stacks(struct html_functions *functions, const struct stack_functions *stacks);
 
-enum { HTML_FUNCTION_COLUMNS = 12 };
+enum { HTML_FUNCTION_COLUMNS = 13 };
 
 /*
  * Writes the functions as columns: display name, name, file (numbers of texts), line, kind, calls, recursive calls, own
- * and total ns, and of the longest call ns + 1 (0: none), start and thread. Returns 0 or -ENOMEM.
+ * and total ns, and of the longest call ns + 1 (0: none), start and thread; whether calls and times are estimates: 0
+ * no, 1 without an interval, else 2 + half of that of the calls. Returns 0 or -ENOMEM.
  */
 int html_functions_columns(struct html_functions *functions, struct html_column *columns);
 

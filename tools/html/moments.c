@@ -14,6 +14,7 @@
 #define TASKS_MAX 1000	    /* tasks with a row, and rows of spans */
 #define ROWS_OF_SPAN 100    /* of spans of one name in one thread, which overlap */
 #define VALUES_MAX 200000   /* of counters */
+#define THINNED_MAX 100000  /* stretches */
 /* Arguments are cut, and left out when there are very many, so that they do not fill the page. */
 #define ARGUMENTS_SHOWN_BYTES 400
 #define ARGUMENTS_ALL_BYTES (UINT64_C(16) << 20)
@@ -222,6 +223,24 @@ void html_moments_counter(struct html_moments *moments, struct call_walk *walk, 
 		moments->values_left_out++;
 }
 
+void html_moments_thinned(struct html_moments *moments, struct call_walk *walk, uint32_t thread,
+			  const struct walk_thinned *thinned)
+{
+	char *text = moments->thinned_count < THINNED_MAX ? walk_thinned_text(walk, thinned) : NULL;
+
+	if (text) {
+		const uint64_t row[HTML_THINNED_COLUMNS] = {thread, (uint64_t)thinned->since_ns,
+							    (uint64_t)(walk->now_ns - thinned->since_ns),
+							    html_text_add(moments->texts, text_of(text))};
+
+		html_row_put(moments->thinned, row, HTML_THINNED_COLUMNS);
+	} else if (moments->thinned_count < THINNED_MAX) {
+		walk_fail(walk, -ENOMEM);
+	}
+	moments->thinned_count++;
+	free(text);
+}
+
 void html_moments_done(struct html_moments *moments)
 {
 	u64_map_done(&moments->instant_texts);
@@ -231,5 +250,6 @@ void html_moments_done(struct html_moments *moments)
 	html_columns_done(moments->instants, HTML_INSTANT_COLUMNS);
 	html_columns_done(moments->steps, HTML_STEP_COLUMNS);
 	html_columns_done(moments->counters, HTML_COUNTER_COLUMNS);
+	html_columns_done(moments->thinned, HTML_THINNED_COLUMNS);
 	arguments_done(&moments->arguments);
 }

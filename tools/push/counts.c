@@ -161,9 +161,9 @@ static int count_other(void *owner, struct replay *replay, uint32_t head, const 
 	return 0;
 }
 
-static const struct replay_sink count_sink = {count_push, count_pop, count_other};
-static const struct replay_sink begin_sink = {count_begin, NULL, NULL};
-static const struct replay_sink cpu_sink = {count_begin, count_cpu_pop, NULL};
+static const struct replay_sink count_sink = {.push = count_push, .pop = count_pop, .other = count_other};
+static const struct replay_sink begin_sink = {.push = count_begin};
+static const struct replay_sink cpu_sink = {.push = count_begin, .pop = count_cpu_pop};
 static const struct replay_sink quiet = {0};
 
 static void change_live(struct push_counts *counts, const struct heap_block *block, int more, int sign)

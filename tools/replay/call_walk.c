@@ -14,6 +14,7 @@
 #include "replay/initial_stack.h"
 #include "trace/labels.h"
 #include "util/grow.h"
+#include "util/output.h"
 
 static inline int64_t shown_ns(struct call_walk *walk, uint64_t ticks)
 {
@@ -210,7 +211,57 @@ static int walk_other(void *owner, struct replay *replay, uint32_t head, const u
 	return 0;
 }
 
-static const struct replay_sink sink = {walk_push, walk_pop, walk_other};
+/* --- what is thinned --- */
+
+static void end_thinned(struct call_walk *walk)
+{
+	const struct walk_thinned ended = walk->thinned;
+
+	walk->thinned.count = 0;
+	if (ended.count && walk->visitor->thinned && walk->now_ns > ended.since_ns)
+		walk->visitor->thinned(walk->owner, walk, &ended);
+}
+
+/* Threads write again now and then what is thinned. */
+static void walk_thin(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
+{
+	struct call_walk *walk = owner;
+	struct walk_thinned next = {.since_ns = shown_ns(walk, replay->now)};
+
+	for (unsigned i = 0; i < WIRE_THIN_MOST && wire_head_kind(head) == WIRE_THIN; i++)
+		if (thinned_key(head, extra, i))
+			next.keys[next.count++] = thinned_key(head, extra, i);
+	if (next.count == walk->thinned.count && !memcmp(next.keys, walk->thinned.keys, sizeof(next.keys)))
+		return;
+	end_thinned(walk);
+	walk->thinned = next;
+}
+
+#define THINNED_NAMED 5
+
+char *walk_thinned_text(const struct call_walk *walk, const struct walk_thinned *thinned)
+{
+	struct output output;
+	size_t length;
+
+	if (output_open_memory(&output) < 0)
+		return NULL;
+	for (uint32_t i = 0; i < thinned->count && i < THINNED_NAMED; i++) {
+		uint32_t key = thinned->keys[i] & ~1u;
+		char *name = label_display(walk_definition(walk, key), false, key / 2);
+
+		output_string(&output, i ? ", " : "");
+		output_string(&output, thinned->keys[i] & 1 ? "C functions that " : "");
+		output_string(&output, name ? name : "?");
+		output_string(&output, thinned->keys[i] & 1 ? " calls" : "");
+		free(name);
+	}
+	if (thinned->count > THINNED_NAMED)
+		output_format(&output, ", and %u more", thinned->count - THINNED_NAMED);
+	return output_close_memory(&output, &length);
+}
+
+static const struct replay_sink sink = {.push = walk_push, .pop = walk_pop, .other = walk_other, .thin = walk_thin};
 
 /* --- threads --- */
 
@@ -309,6 +360,7 @@ int walk_thread_begin(struct call_walk *walk, struct walk_run *run)
 	*run = (struct walk_run){0};
 	walk->now_ns = filter_from(walk->filter);
 	walk->depth = walk->shown = 0;
+	walk->thinned.count = 0;
 	walk->chunk = 0;
 	walk->chunk_limit = SIZE_MAX;
 	replay_begin_thread(&walk->replay);
@@ -332,6 +384,8 @@ int walk_thread_end(struct call_walk *walk, struct walk_run *run, int error)
 	}
 	if (!error)
 		replay_end_thread(&walk->replay, &sink, walk);
+	if (!error)
+		end_thinned(walk);
 	if (!error && walk->visitor->thread_end)
 		error = walk->visitor->thread_end(walk->owner, walk);
 	return error ? error : walk->error;

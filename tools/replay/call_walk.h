@@ -45,6 +45,13 @@ struct walk_frame {
 	uint64_t task_address;
 };
 
+/* What is thinned (EVPROF_BUDGET) in the thread that is read. */
+struct walk_thinned {
+	uint32_t keys[WIRE_THIN_MOST]; /* thinned_key() of each */
+	uint32_t count;
+	int64_t since_ns;
+};
+
 struct call_walk {
 	struct trace *trace;
 	const struct filter *filter;
@@ -62,6 +69,7 @@ struct call_walk {
 	size_t chunk_limit;
 	/* Internal. */
 	struct replay replay;
+	struct walk_thinned thinned;
 	struct trace_near near; /* ticks to ns, for the process */
 	const struct call_visitor *visitor;
 	void *owner;
@@ -89,6 +97,11 @@ struct call_visitor {
 	void (*pop)(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how);
 	/* Any other event of the program except WIRE_TASK, and gaps and WIRE_ARGUMENT, at now_ns. */
 	void (*other)(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra);
+	/*
+	 * From thinned->since_ns to now_ns the calls of these functions were not recorded. Called at the end of each
+	 * such stretch of a thread, in the order of time.
+	 */
+	void (*thinned)(void *owner, struct call_walk *walk, const struct walk_thinned *thinned);
 	bool lines;	/* other() is also called with WIRE_AT_LINE, and WIRE_AT_INSTRUCTION of the top shown frame */
 	bool no_events; /* processes and threads are reported, and no events are read */
 };
@@ -134,6 +147,9 @@ static inline uint32_t walk_line(const struct call_walk *walk, const struct walk
 
 /* The label of a task: "task NAME (function) #2", or "task function #2" if it has no name. NULL: no memory. */
 char *walk_task_name(const struct call_walk *walk, const struct walk_frame *frame);
+
+/* "a, b, C functions that c calls, and 3 more". NULL: no memory. The caller frees it. */
+char *walk_thinned_text(const struct call_walk *walk, const struct walk_thinned *thinned);
 
 /* The number of events that walk_trace() will add to progress. */
 uint64_t walk_events(const struct trace *trace, const struct filter *filter);

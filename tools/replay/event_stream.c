@@ -93,7 +93,7 @@ static void measure_pop(void *owner, struct replay *replay, struct replay_frame 
 		note_long_enough(stream, stream->thread, frame->owner);
 }
 
-static const struct replay_sink measure_sink = {measure_push, measure_pop, NULL};
+static const struct replay_sink measure_sink = {.push = measure_push, .pop = measure_pop};
 
 /* --- events --- */
 
@@ -171,7 +171,7 @@ static int show_other(void *owner, struct replay *replay, uint32_t head, const u
 	return 0;
 }
 
-static const struct replay_sink show_sink = {show_push, show_pop, show_other};
+static const struct replay_sink show_sink = {.push = show_push, .pop = show_pop, .other = show_other};
 
 /* Reports an unmatched end. The duration of its call is unknown, so --min-duration hides it. */
 static void show_end(struct event_stream *stream, struct replay *replay, uint32_t key)

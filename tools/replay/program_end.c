@@ -84,7 +84,7 @@ static inline void ending_pop(void *owner, struct replay *replay, struct replay_
 static void replay_thread(struct trace *trace, const struct trace_thread *thread, struct replay *replay,
 			  struct ending *ending)
 {
-	static const struct replay_sink sink = {ending_push, ending_pop, NULL};
+	static const struct replay_sink sink = {.push = ending_push, .pop = ending_pop};
 	struct trace_stream stream;
 	struct trace_events events;
 

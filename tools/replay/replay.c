@@ -263,6 +263,8 @@ void replay_thin(struct replay *replay, uint32_t head, const uint64_t *extra, co
 			take_off(replay, depth, sink, owner);
 	}
 	thinning_change(replay->thinning, head, extra);
+	if (sink->thin)
+		sink->thin(owner, replay, head, extra);
 }
 
 void replay_done(struct replay *replay)

@@ -106,6 +106,8 @@ struct replay_sink {
 	 * without their words. A result other than 0 makes replay_run() return after the event.
 	 */
 	int (*other)(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra);
+	/* After a WIRE_THIN or WIRE_THIN_END. */
+	void (*thin)(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra);
 };
 
 /* A position in a chunk. */

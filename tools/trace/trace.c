@@ -194,6 +194,32 @@ uint64_t trace_memory_interval(const struct trace *trace)
 	return interval;
 }
 
+double trace_process_budget(const struct trace_process *process)
+{
+	double percent = process->meta ? json_number_value(json_object_get(process->meta, "budget")) : 0;
+
+	return percent > 0 && percent <= 100 ? percent : 0;
+}
+
+double trace_budget(const struct trace *trace)
+{
+	double percent = 0;
+
+	for (uint32_t i = 0; i < trace->process_count && percent <= 0; i++)
+		percent = trace->processes[i] ? trace_process_budget(trace->processes[i]) : 0;
+	return percent;
+}
+
+void trace_warn_of_budget(const struct trace *trace)
+{
+	if (trace_budget(trace) > 0)
+		fprintf(stderr,
+			"evprof: recorded within a budget of %g%%: short calls that were not recorded are missing "
+			"here, their "
+			"time is in their callers; evprof report has estimates\n",
+			trace_budget(trace));
+}
+
 const char *trace_memory_sampling_text(uint64_t interval, char out[TRACE_SAMPLING_BYTES])
 {
 	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};

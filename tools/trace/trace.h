@@ -236,6 +236,10 @@ int trace_sample_rate(const struct trace *trace);
 uint64_t trace_process_memory_interval(const struct trace_process *process);
 uint64_t trace_memory_interval(const struct trace *trace);
 
+/* EVPROF_BUDGET in percent: not all calls of short functions are recorded; 0: none. Of the first process with one. */
+double trace_process_budget(const struct trace_process *process);
+double trace_budget(const struct trace *trace);
+
 /* Whether it has what was alive at its end and sums of the rest, without events (EVPROF_KEEP=alive). */
 bool trace_process_is_alive_only(const struct trace_process *process);
 /* Whether any of its processes has that. */
@@ -254,6 +258,9 @@ const char *trace_memory_sampling_text(uint64_t interval, char out[TRACE_SAMPLIN
 
 /* Prints that on stderr, if memory was sampled: for outputs that have no room for it. */
 void trace_warn_of_memory_sampling(const struct trace *trace);
+
+/* Prints on stderr what follows from a budget: for outputs that show what was recorded, without estimates. */
+void trace_warn_of_budget(const struct trace *trace);
 /*
  * The note on sampling at that rate in every output, because samples look like calls with exact times; "" if it is 0.
  */

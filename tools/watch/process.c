@@ -138,7 +138,7 @@ static int count_other(void *owner, struct replay *replay, uint32_t head, const 
 	return 0;
 }
 
-static const struct replay_sink count_sink = {count_push, count_pop, count_other};
+static const struct replay_sink count_sink = {.push = count_push, .pop = count_pop, .other = count_other};
 static const struct replay_sink quiet = {0};
 
 /* Counts what goes on at the end of the stretch, and begins the next one there. */

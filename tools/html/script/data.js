@@ -76,7 +76,8 @@ function textAt(i) {
 const functions = {count: 0};
 async function loadFunctions() {
 	const columns = (await unpack(meta.functions)).map(numbers);
-	const names = ['display', 'name', 'file', 'line', 'native', 'calls', 'recursive', 'own', 'total', 'longest', 'longestStart', 'longestThread'];
+	const names = ['display', 'name', 'file', 'line', 'native', 'calls', 'recursive', 'own', 'total', 'longest', 'longestStart', 'longestThread',
+		'estimate'];
 	names.forEach((name, i) => {
 		functions[name] = columns[i];
 	});

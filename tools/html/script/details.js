@@ -116,8 +116,9 @@ function timeDetails(fn) {
 	const share = (ns) => `${duration(ns)}  (${((100 * ns) / (tree.total[0] || 1)).toFixed(1)} %)`;
 	if (functions.native[fn] === NATIVE_LIBRARY)
 		return [];
-	return [pairs([[seen[1], recursive[fn] ? `${count(calls[fn])}, ${count(once)} of them not recursive` : count(calls[fn])],
-		['by itself', share(own[fn])], ['with called', share(total[fn])],
+	return [pairs([[seen[1], mark(fn, recursive[fn] ? `${count(calls[fn])}, ${count(once)} of them not recursive` : count(calls[fn]))],
+		estimated(fn) ? ['', estimateText(fn)] : null,
+		['by itself', mark(fn, share(own[fn]))], ['with called', mark(fn, share(total[fn]))],
 		calls[fn] ? ['each call', `${duration(own[fn] / calls[fn])} by itself, ${duration(once ? total[fn] / once : 0)} in all`] : null,
 		functions.longest[fn] ? ['longest', duration(functions.longest[fn] - 1)] : null])];
 }

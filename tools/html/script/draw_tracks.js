@@ -1,3 +1,35 @@
+/* Strokes from the lower left to the upper right, 6 pixels apart: what stands on them is not all that ran. */
+function hatch(context, x, y, width, height) {
+	context.save();
+	context.beginPath();
+	context.rect(x, y, width, height);
+	context.clip();
+	context.beginPath();
+	const first = Math.floor((x - height) / 6) * 6; /* strokes go on in the next stretch */
+	for (let at = first; at < x + width; at += 6) {
+		context.moveTo(at, y + height);
+		context.lineTo(at + height, y);
+	}
+	context.globalAlpha = 0.55;
+	context.strokeStyle = palette.line;
+	context.lineWidth = 1.5;
+	context.stroke();
+	context.restore();
+}
+
+/* Stretches in which functions were thinned, beneath the calls. Those of a pixel are drawn together. */
+function drawThinned(context, track, top) {
+	const list = thinned[track.thread];
+	const height = track.height - NAME_ROW - 6;
+	for (let i = stepAt(list, view.from); i < list.length && list[i].start <= view.to; i++) {
+		const x = Math.max(xOf(list[i].start), 0);
+		let end = list[i].end;
+		while (i + 1 < list.length && xOf(list[i + 1].start) - xOf(end) < 1)
+			end = list[++i].end;
+		hatch(context, x, track.y + NAME_ROW - top, Math.min(xOf(end), view.width) - x, height);
+	}
+}
+
 /* Draws the rows of a thread that are on the screen. */
 function drawThread(context, track, top, labels) {
 	const height = rowHeight(track);
@@ -256,6 +288,7 @@ function drawTracks() {
 		} else if (track.kind === 'task') {
 			drawTask(context, track, track.y - top);
 		} else {
+			drawThinned(context, track, top);
 			drawThread(context, track, top, labels);
 			drawInstants(context, track, top);
 		}

@@ -3,6 +3,13 @@
 /* text() is what stands in a cell; bar: the value's share of all is drawn behind it. */
 const seconds = (ns) => (ns / 1e9).toFixed(6);
 const primitive = (f) => shown.calls[f] - shown.recursive[f];
+/* EVPROF_BUDGET: in the table of the whole run, what stands for calls that were not recorded. A stretch has those that were. */
+const estimated = (f) => !weight.memory && !selection.stretch && functions.estimate[f] > 0;
+const mark = (f, text) => (estimated(f) && text ? `~${text}` : text);
+function estimateText(f) {
+	const width = functions.estimate[f] - 2;
+	return `an estimate: not all calls were recorded${width < 0 ? '' : `; calls ±${count(width)}, 95 %`}`;
+}
 const NAME_COLUMN = {key: 'name', title: 'function', hint: 'name and place'};
 const TIME_COLUMNS = [
 	{key: 'calls', title: 'ncalls', hint: `${seen[1]}, and those that are not recursive`, value: (f) => shown.calls[f],
@@ -76,8 +83,8 @@ function fillTable() {
 function tableCell(column, f) {
 	const value = column.value(f);
 	const share = Math.min(100, (100 * value) / (shown.tree.total[0] || 1)).toFixed(2);
-	return element('td', {...(column.bar ? {class: 'share', style: `--share:${share}%`} : {}), ...(column.exact ? {title: column.exact(value)} : {})},
-		column.text(value, f));
+	const title = column.exact ? column.exact(value) : estimated(f) ? estimateText(f) : null;
+	return element('td', {...(column.bar ? {class: 'share', style: `--share:${share}%`} : {}), ...(title ? {title} : {})}, mark(f, column.text(value, f)));
 }
 
 function tableRow(f) {

@@ -17,6 +17,7 @@ let heaps = [];
 let instants = null;
 let tasks = null;
 let counters = null;
+let thinned = null;
 let activity = null;
 let drawAsked = false;
 
@@ -84,6 +85,15 @@ async function loadTimeline() {
 	[activity] = (await unpack(meta.activity)).map(numbers);
 	await loadTasks();
 	await loadCounters();
+	await loadThinned();
+}
+
+/* By thread: the stretches in which not all calls were recorded (EVPROF_BUDGET), in order. */
+async function loadThinned() {
+	const [thread, start, length, text] = (await unpack(meta.thinned)).map(numbers);
+	thinned = meta.threads.map(() => []);
+	for (let i = 0; i < thread.length; i++)
+		thinned[thread[i]].push({start: start[i], end: start[i] + length[i], text: text[i]});
 }
 
 /* The resident size of the processes that have a heap. */
