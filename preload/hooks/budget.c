@@ -34,6 +34,8 @@
 #define LEAVE_MIN 0.25	   /* ... with debts, and ... */
 #define LEAVE_MAX 2	   /* ... with savings */
 #define OVER 1.3	   /* times what was expected: more functions are chosen */
+#define FAR_OVER 4	   /* times the wanted share: a full set is made anew before a burst is due ... */
+#define ANEW_NS 50000000   /* ... after this CPU time, and each time twice that */
 #define SETTLE_NS 5e8	   /* CPU time in which a debt is paid */
 #define LEAST_AFTER_NS 5e8 /* CPU time */
 #define SAVED_NS 2e9	   /* CPU time whose budget may be saved */
@@ -49,12 +51,14 @@ struct budget_costs budget_costs = {.event_ns = 25, .define_ns = 2000, .instrume
 
 static struct {
 	bool on;
-	bool thinned;	      /* some functions are */
-	bool listens;	      /* since begin_ns, to choose; the rings still have what came since */
-	uint64_t begin_ns;    /* CPU time of the process at the last change or look */
-	uint64_t burst_ns;    /* CPU time of the next burst */
-	uint64_t listen_ns;   /* likewise, from which on all may be listened to for another reason */
-	uint64_t look_ns;     /* between the last look and the next one, while functions are thinned */
+	bool thinned;	    /* some functions are */
+	bool listens;	    /* since begin_ns, to choose; the rings still have what came since */
+	uint64_t begin_ns;  /* CPU time of the process at the last change or look */
+	uint64_t burst_ns;  /* CPU time of the next burst */
+	uint64_t listen_ns; /* likewise, from which on all may be listened to for another reason */
+	uint64_t look_ns;   /* between the last look and the next one, while functions are thinned */
+	uint64_t anew_ns;   /* CPU time after the last choice of a set from which on the full set may be chosen anew */
+	uint64_t chosen_ns; /* CPU time of that choice */
 	double burst_cost_ns; /* account.cost_ns when the last burst began */
 	double expected;      /* what recording costs while functions are thinned, relative to the program */
 	uint64_t events;      /* words in all rings at begin_ns */
@@ -321,6 +325,7 @@ static bool choose(uint64_t now_ns)
 	}
 	if (taken && !budget.thinned) {
 		budget.thinned = true;
+		budget.chosen_ns = now_ns;
 		plan_burst(budget.listens ? account.cost_ns - budget.burst_cost_ns : full * LISTEN_NS, now_ns);
 	}
 	log_line(LOG_DEBUG,
@@ -355,7 +360,7 @@ static bool is_over(uint64_t now_ns)
 	if (!budget.thinned)
 		return account.balance_ns < 0 && share > wanted;
 	if (budget.set.count == WIRE_THIN_MOST && now_ns < budget.listen_ns)
-		return false;
+		return share > FAR_OVER * wanted && now_ns - budget.chosen_ns > budget.anew_ns;
 	return share > OVER * (budget.expected > wanted ? budget.expected : wanted);
 }
 
@@ -388,6 +393,7 @@ static uint64_t step(uint64_t now_ns)
 	}
 	if (!burst && (budget.listens || budget.set.count < WIRE_THIN_MOST))
 		return choose(now_ns) ? next_step(now_ns) : LISTEN_NS;
+	budget.anew_ns = !burst && now_ns < budget.listen_ns ? 2 * budget.anew_ns : ANEW_NS;
 	listen(burst, now_ns);
 	switch_hooks(false);
 	return LISTEN_NS;
@@ -456,6 +462,7 @@ void budget_verify(void)
 bool budget_begin(void)
 {
 	budget.on = config.budget;
+	budget.anew_ns = ANEW_NS;
 	if (budget.on && !python.monitoring && !frame_evaluator_set())
 		log_line(LOG_INFO,
 			 "another frame evaluator is set (PEP 523); what " ENV_BUDGET " leaves out costs more");
