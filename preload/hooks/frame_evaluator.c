@@ -1,15 +1,17 @@
 /* frame_evaluator.c - see frame_evaluator.h. */
 #include "hooks/frame_evaluator.h"
 
+#include <errno.h>
 #include <pthread.h>
 
 #include "base/log_line.h"
+#include "base/seccomp.h"
 #include "definitions/definitions.h"
 #include "hooks/hooks.h"
 #include "life/life.h"
 #include "ring/process.h"
 
-#define STACK_LEFT 262144 /* bytes: with less, no evaluation adds its own */
+#define STACK_LEFT 262144 /* bytes: with less, or a quarter of a small stack, no evaluation adds its own */
 
 /* pystate.h: _PyFrameEvalFunction. frame: PyFrameObject until 3.10, _PyInterpreterFrame in 3.11. */
 typedef struct object *(*evaluator)(struct thread_state *state, const void *frame, int thrown);
@@ -45,7 +47,7 @@ uint64_t frame_evaluator_passes(void)
 	return evaluators.passes;
 }
 
-/* Measured on richards of pyperformance; in 3.11 Python functions call each other through C then. */
+/* Of richards of pyperformance, with a prototype. In 3.11 Python functions call each other through C then. */
 double frame_evaluator_ns(void)
 {
 	return python.inner_frames ? 24 : 9;
@@ -76,19 +78,26 @@ static void put(unsigned kind, const struct object *code)
 		writer_lose(writer, kind);
 }
 
+/* Under a filter of system calls it stays unknown: the C library reads the main thread's from /proc. */
 static __attribute__((noinline, cold)) void learn_stack(void)
 {
+	int saved_errno = errno;
 	pthread_attr_t attributes;
 	void *low = NULL;
-	size_t size;
+	size_t size = 0;
 
+	stack_low = 1;
+	if (seccomp_active())
+		return;
 	thread_self.nesting++; /* it allocates */
 	if (!pthread_getattr_np(pthread_self(), &attributes)) {
 		pthread_attr_getstack(&attributes, &low, &size);
 		pthread_attr_destroy(&attributes);
 	}
 	thread_self.nesting--;
-	stack_low = low ? (uintptr_t)low + STACK_LEFT : 1;
+	if (low)
+		stack_low = (uintptr_t)low + (size / 4 < STACK_LEFT ? size / 4 : STACK_LEFT);
+	errno = saved_errno;
 }
 
 static inline bool stack_is_short(void)
