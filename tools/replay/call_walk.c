@@ -258,6 +258,7 @@ char *walk_thinned_text(const struct call_walk *walk, const struct walk_thinned 
 	}
 	if (thinned->count > THINNED_NAMED)
 		output_format(&output, ", and %u more", thinned->count - THINNED_NAMED);
+	output_char(&output, '\0');
 	return output_close_memory(&output, &length);
 }
 
