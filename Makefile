@@ -334,7 +334,7 @@ one_of_each_hook = $(or $(EVPROF_TEST_PYTHONS),3.8 3.11 3.13)
 
 .PHONY: check-all lint format coverage
 check-all:
-	@$(call fetch_for_tests,all)
+	@export EVPROF_TEST_ALL=1; $(call fetch_for_tests,all)
 	@$(MAKE) --no-print-directory lint
 	@EVPROF_TEST_ALL=1 $(MAKE) --no-print-directory run-tests
 	@EVPROF_TEST_ALL= EVPROF_TEST_PYTHONS='$(one_of_each_hook)' $(MAKE) --no-print-directory ASAN=1 run-tests
