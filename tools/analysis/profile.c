@@ -403,6 +403,9 @@ static int fold_estimate(void *owner, const struct thin_estimate *estimate)
 
 	if (counting->hidden && counting->hidden[estimate->key])
 		return 0;
+	/* Of most C functions nothing is missing: those of a time range without any call have no row. */
+	if (estimate->key & 1 && estimate->missing.calls <= 0 && is_nothing(&counting->entries[row]))
+		return 0;
 	label = label_of_row(folding->profile, folding->process, counting, row);
 	if (label == UINT32_MAX)
 		return -ENOMEM;
@@ -419,11 +422,33 @@ static int fold_estimate(void *owner, const struct thin_estimate *estimate)
 	return 0;
 }
 
+/*
+ * A thinned function may have called any C function, also one that no recorded call of it shows: what was recorded of
+ * those without an estimate is the least.
+ */
+static int fold_least(struct profile *profile, const struct trace_process *process, const struct counting *counting)
+{
+	for (uint32_t key = 1; key < counting->replay.keys; key += 2) {
+		uint32_t row = counting->rows ? counting->rows[key] : key, label;
+
+		if (is_nothing(&counting->entries[row]) || (counting->hidden && counting->hidden[key]))
+			continue;
+		label = label_of_row(profile, process, counting, row);
+		if (label == UINT32_MAX)
+			return -ENOMEM;
+		profile->times[label].unknown |= !profile->times[label].thinned;
+		profile->times[label].thinned = true;
+	}
+	return 0;
+}
+
 static int fold_thinned(struct profile *profile, const struct trace_process *process, const struct counting *counting)
 {
 	struct folding folding = {profile, process, counting};
+	struct thinning *thinning = counting->replay.thinning;
+	int error = thinning ? thinning_estimate(thinning, fold_estimate, &folding) : 0;
 
-	return counting->replay.thinning ? thinning_estimate(counting->replay.thinning, fold_estimate, &folding) : 0;
+	return thinning && thinning->any && !error ? fold_least(profile, process, counting) : error;
 }
 
 static int fold_edges(struct profile *profile, const struct trace_process *process, const struct counting *counting)

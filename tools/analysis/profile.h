@@ -42,6 +42,12 @@ struct profile_times {
 	double calls_width2, own_width2, total_width2; /* times in ns */
 };
 
+/* Thinned, and nothing is estimated: calls and times are the least. */
+static inline bool profile_is_least(const struct profile_times *times)
+{
+	return times->thinned && times->calls_width2 <= 0 && (!times->unknown || !times->missing_own_ns);
+}
+
 /* A caller and its callee. */
 struct profile_edge {
 	uint32_t caller; /* label numbers */

@@ -364,9 +364,8 @@ static int estimate_samples(struct thinning *thinning, struct bursts *bursts, ui
 	return error;
 }
 
-static int estimate_others(struct thinning *thinning, struct bursts *bursts, uint32_t *burst_numbers,
-			   const bool *sampled, int (*take)(void *owner, const struct thin_estimate *estimate),
-			   void *owner)
+static int estimate_others(struct thinning *thinning, struct bursts *bursts, uint32_t *burst_numbers, bool *sampled,
+			   int (*take)(void *owner, const struct thin_estimate *estimate), void *owner)
 {
 	int error = 0;
 

@@ -21,7 +21,7 @@ static int format_thinned(char text[REPORT_CALLS_BYTES], const struct profile_ti
 {
 	char percent[REPORT_PERCENT_BYTES] = "±?";
 
-	if (!times->calls_width2 && (!times->unknown || !times->missing_own_ns))
+	if (profile_is_least(times))
 		return snprintf(text, REPORT_CALLS_BYTES, ">=%" PRIu64, times->calls);
 	if (!times->unknown)
 		report_percent(times->calls_width2, (double)times->calls, percent);
@@ -78,7 +78,7 @@ uint32_t report_count_estimates(const struct report_rows *rows)
 	uint32_t estimates = 0;
 
 	for (uint32_t i = 0; i < rows->count; i++)
-		estimates += rows->rows[i].times.thinned;
+		estimates += rows->rows[i].times.thinned && !profile_is_least(&rows->rows[i].times);
 	return estimates;
 }
 

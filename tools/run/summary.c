@@ -128,7 +128,7 @@ static int put_functions(struct summary *summary)
 	error = count(summary, &profile, false);
 	summary->own_ns = own_ns(&profile);
 	for (uint32_t i = 0; i < profile.labels.count; i++)
-		summary->estimates += profile.times[i].thinned;
+		summary->estimates += profile.times[i].thinned && !profile_is_least(&profile.times[i]);
 	functions = error ? 0 : find_first(&profile, first);
 	for (size_t i = 0; i < functions; i++) {
 		readable_set_label(&readable, &profile.labels.at[first[i]]);
