@@ -9,13 +9,10 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/jitter.h"
 #include "util/output.h"
 
-#define FIRST_WAIT_MS 500
-#define LAST_WAIT_MS 30000
 #define LOOK_MS 100
-
-enum outcome { SENT, AGAIN, REJECTED };
 
 /* --- answers --- */
 
@@ -59,20 +56,6 @@ uint64_t sender_rejected(const uint8_t *answer, size_t length)
 	return find_field(&at, at + bytes, 1, &rejected) ? rejected : 0;
 }
 
-static enum outcome outcome_of(const struct post_answer *answer)
-{
-	switch (answer->status) {
-	case 0:
-	case 429:
-	case 502:
-	case 503:
-	case 504:
-		return AGAIN;
-	default:
-		return answer->status >= 200 && answer->status < 300 ? SENT : REJECTED;
-	}
-}
-
 /* --- messages --- */
 
 static void describe(const struct post_answer *answer, char *text, size_t bytes)
@@ -84,23 +67,23 @@ static void describe(const struct post_answer *answer, char *text, size_t bytes)
 }
 
 /* A line when something begins or ends, not for each request. */
-static void report(struct sender *sender, const struct post_answer *answer, enum outcome outcome)
+static void report(struct sender *sender, const struct post_answer *answer, enum push_outcome outcome)
 {
 	char text[340];
-	bool fails = outcome == AGAIN;
+	bool fails = outcome == PUSH_AGAIN;
 
 	describe(answer, text, sizeof(text));
 	if (fails && !sender->is_failing && !sender->stop)
 		output_message("evprof push: %s; profiles wait, and are sent again", text);
 	if (!fails && sender->is_failing)
 		output_message("evprof push: the server takes profiles again");
-	if (outcome == REJECTED && sender->rejection != answer->status)
+	if (outcome == PUSH_REJECTED && sender->rejection != answer->status)
 		output_message("evprof push: %s, and rejects profiles%s", text,
 			       answer->status != 404		     ? ""
 			       : sender->settings->form == PUSH_OTLP ? "; is it OpenTelemetry's, with profiles enabled?"
 								     : "; has it another path, or a prefix?");
 	sender->is_failing = fails;
-	sender->rejection = outcome == REJECTED ? answer->status : 0;
+	sender->rejection = outcome == PUSH_REJECTED ? answer->status : 0;
 }
 
 /* --- the thread --- */
@@ -130,80 +113,72 @@ static bool wait_for(struct sender *sender, int64_t ms, bool can_hurry)
 	return false;
 }
 
-/* Two of a thousand hosts should not come back at the same moment: 75 % to 125 %. */
-static int64_t spread(int64_t ms)
+/* Sends it without the lock. */
+static void send_body(struct sender *sender, const uint8_t *body, size_t bytes, struct post_answer *answer)
 {
-	return ms * (750 + time_ns(CLOCK_MONOTONIC) / 1000 % 500) / 1000;
-}
-
-static enum outcome send_body(struct sender *sender, const uint8_t *body, size_t bytes, struct post_answer *answer)
-{
-	enum outcome outcome;
-
 	answer->body = sender->body;
 	pthread_mutex_unlock(&sender->lock);
 	post_send(&sender->post, body, bytes, answer);
 	pthread_mutex_lock(&sender->lock);
-	outcome = outcome_of(answer);
+}
+
+static void count(struct sender *sender, const struct post_answer *answer, enum push_outcome outcome, size_t bytes)
+{
 	report(sender, answer, outcome);
-	if (outcome == SENT) {
+	if (outcome == PUSH_SENT) {
 		sender->counts.sent++;
 		sender->counts.sent_bytes += bytes;
 		if (sender->settings->form == PUSH_OTLP)
 			sender->counts.rejected_profiles += sender_rejected(answer->body, answer->length);
 	}
-	sender->counts.rejected += outcome == REJECTED;
-	return outcome;
+	sender->counts.rejected += outcome == PUSH_REJECTED;
 }
 
 /* False: nothing is to be sent again. With the lock. */
-static bool wait_again(struct sender *sender, int64_t retry_after_ms, int64_t *wait_ms)
+static bool wait_again(struct sender *sender, int64_t wait_ms, bool can_hurry)
 {
 	int64_t deadline_ms = sender->deadline_ms;
 
-	if (!wait_for(sender, retry_after_ms >= 0 ? retry_after_ms : spread(*wait_ms), retry_after_ms < 0))
+	if (!wait_for(sender, wait_ms, can_hurry))
 		return false;
-	*wait_ms = *wait_ms * 2 < LAST_WAIT_MS ? *wait_ms * 2 : LAST_WAIT_MS;
 	if (sender->deadline_ms != deadline_ms) /* it is not for long any more */
-		*wait_ms = FIRST_WAIT_MS;
+		push_queue_hurry(&sender->queue);
+	sender->counts.tried_again++;
 	return true;
 }
 
 /* False: all is sent, or nothing is to be sent any more. With the lock. */
-static bool send_first(struct sender *sender, int64_t *wait_ms)
+static bool send_first(struct sender *sender)
 {
 	struct post_answer answer;
-	enum outcome outcome;
+	enum push_outcome outcome;
+	int64_t wait_ms;
 	uint8_t *body;
 	size_t bytes;
 
-	if (!push_spool_first(&sender->spool, &body, &bytes)) {
+	if (!push_spool_first(&sender->queue.spool, &body, &bytes)) {
 		if (sender->deadline_ms)
 			return false;
 		pthread_cond_wait(&sender->wake, &sender->lock);
 		return true; /* there may be one, whatever else has changed meanwhile */
 	}
-	outcome = send_body(sender, body, bytes, &answer);
+	send_body(sender, body, bytes, &answer);
 	free(body);
-	if (outcome != AGAIN) {
-		push_spool_remove(&sender->spool, true); /* a rejected one is counted as such */
-		*wait_ms = FIRST_WAIT_MS;
-		return true;
-	}
-	push_spool_keep(&sender->spool);
-	if (!wait_again(sender, answer.retry_after_ms, wait_ms))
-		return false;
-	sender->counts.tried_again++;
+	outcome = push_queue_answered(&sender->queue, answer.status, answer.retry_after_ms, &wait_ms);
+	count(sender, &answer, outcome, bytes);
+	if (outcome == PUSH_AGAIN)
+		return wait_again(sender, wait_ms, answer.retry_after_ms <= 0);
+	if (wait_ms && !sender->deadline_ms)
+		wait_for(sender, wait_ms, true);
 	return true;
 }
 
 static void *send_always(void *owner)
 {
 	struct sender *sender = owner;
-	int64_t wait_ms = FIRST_WAIT_MS;
 
 	pthread_mutex_lock(&sender->lock);
-	while (!sender->stop && send_first(sender, &wait_ms))
+	while (!sender->stop && send_first(sender))
 		;
 	sender->stop = true;
 	pthread_mutex_unlock(&sender->lock);
@@ -217,12 +192,13 @@ bool sender_start(struct sender *sender, const struct push_settings *settings, c
 {
 	int error;
 
-	*sender = (struct sender){.settings = settings};
+	*sender = (struct sender){.settings = settings, .queue.random = jitter_seed()};
 	pthread_mutex_init(&sender->lock, NULL);
 	pthread_cond_init(&sender->wake, NULL);
 	if (!post_open(&sender->post, settings, &sender->stop, why, why_bytes))
 		return false;
-	if (!push_spool_open(&sender->spool, folder, push_form_name(settings->form), limit_bytes, why, why_bytes)) {
+	if (!push_spool_open(&sender->queue.spool, folder, push_form_name(settings->form), limit_bytes, why,
+			     why_bytes)) {
 		post_close(&sender->post);
 		return false;
 	}
@@ -230,7 +206,7 @@ bool sender_start(struct sender *sender, const struct push_settings *settings, c
 	if (!error)
 		return true;
 	snprintf(why, why_bytes, "no thread: %s", strerror(error));
-	push_spool_close(&sender->spool);
+	push_spool_close(&sender->queue.spool);
 	post_close(&sender->post);
 	return false;
 }
@@ -241,9 +217,9 @@ int sender_add(struct sender *sender, const void *body, size_t bytes)
 	int error;
 
 	pthread_mutex_lock(&sender->lock);
-	dropped = sender->spool.dropped;
-	error = push_spool_add(&sender->spool, body, bytes);
-	if (sender->spool.dropped != dropped && !dropped)
+	dropped = sender->queue.spool.dropped;
+	error = push_spool_add(&sender->queue.spool, body, bytes);
+	if (sender->queue.spool.dropped != dropped && !dropped)
 		output_message("evprof push: the spool is full%s%s; the oldest profiles are dropped", error ? ": " : "",
 			       error ? strerror(-error) : "");
 	pthread_cond_signal(&sender->wake);
@@ -276,10 +252,10 @@ struct sender_counts sender_stop(struct sender *sender)
 	pthread_cond_signal(&sender->wake);
 	pthread_mutex_unlock(&sender->lock);
 	pthread_join(sender->thread, NULL);
-	if (sender->spool.folder_fd >= 0)
-		sender->counts.left = sender->spool.count - sender->spool.first;
-	push_spool_close(&sender->spool);
-	sender->counts.dropped = sender->spool.dropped;
+	if (sender->queue.spool.folder_fd >= 0)
+		sender->counts.left = sender->queue.spool.count - sender->queue.spool.first;
+	push_spool_close(&sender->queue.spool);
+	sender->counts.dropped = sender->queue.spool.dropped;
 	post_close(&sender->post);
 	return sender->counts;
 }

@@ -1,12 +1,7 @@
 /*
  * sender.h - sends requests to the endpoint, in a thread of its own, so that a server that is slow or away delays
  * nothing else. For push.c.
- *
- *   2xx                   sent
- *   429, 502, 503, 504, and no answer    sent again, after Retry-After or else 0.5 s, 1 s, 2 s, ... 30 s
- *   anything else         rejected: it would be again
- *
- * What waits is in a spool (spool.h), which is bounded. Each loss is counted.
+ * What is sent again, and when: queue.h. Each loss is counted.
  */
 #ifndef EVPROF_TOOLS_PUSH_SENDER_H
 #define EVPROF_TOOLS_PUSH_SENDER_H
@@ -17,8 +12,8 @@
 #include <stdint.h>
 
 #include "push/post.h"
+#include "push/queue.h"
 #include "push/settings.h"
-#include "push/spool.h"
 
 struct sender_counts {
 	uint64_t sent, sent_bytes;
@@ -35,7 +30,7 @@ struct sender {
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t wake;
 	pthread_t thread;
-	struct push_spool spool;
+	struct push_queue queue;
 	struct sender_counts counts;
 	int64_t deadline_ms; /* CLOCK_MONOTONIC, after which nothing is sent again; 0: none, there may come more */
 	volatile bool stop;
