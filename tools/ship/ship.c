@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "evprof/system_calls.h"
 #include "ship/command.h"
 #include "ship/shipped.h"
 #include "util/clock.h"
@@ -164,6 +165,19 @@ static bool ship_one(const struct shipping *shipping, const char *name)
 	return sent;
 }
 
+/*
+ * 75 to 125 % of a wait: hosts that have failed together, when a store was away, do not come back together. Without a
+ * random number, shortly after boot, the clock's last digits are one.
+ */
+static int64_t with_jitter(int64_t wait_ms)
+{
+	uint32_t random;
+
+	if (system_getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+		random = (uint32_t)time_ns(CLOCK_MONOTONIC);
+	return wait_ms * 3 / 4 + wait_ms * (random % 1024) / 2046;
+}
+
 static void note_failure(struct shipping *shipping, struct shipped_one *one, int64_t now_ns)
 {
 	int64_t wait_ms = shipping->request->retry_ms;
@@ -172,7 +186,7 @@ static void note_failure(struct shipping *shipping, struct shipped_one *one, int
 		wait_ms *= 2;
 	one->failures++;
 	shipping->failed++;
-	one->next_ns = now_ns + (wait_ms < RETRY_MAX_MS ? wait_ms : RETRY_MAX_MS) * MS_NS;
+	one->next_ns = now_ns + with_jitter(wait_ms < RETRY_MAX_MS ? wait_ms : RETRY_MAX_MS) * MS_NS;
 	output_message("evprof ship: %s was not shipped (try %d)", one->name, one->failures);
 }
 
