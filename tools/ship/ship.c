@@ -17,6 +17,7 @@
 
 #include "evprof/system_calls.h"
 #include "ship/command.h"
+#include "ship/put.h"
 #include "ship/shipped.h"
 #include "util/clock.h"
 #include "util/output.h"
@@ -147,6 +148,12 @@ static bool make_copy(const struct shipping *shipping, const char *path, const c
 	       ship_redact(&request->redact, path, copy, request->timeout_ms);
 }
 
+static bool hand_over(const struct ship_request *request, const char *path, const char *name)
+{
+	return request->store ? put_file(request->store, path, name, request->timeout_ms)
+			      : ship_command(request->command, path, name, request->timeout_ms);
+}
+
 static bool ship_one(const struct shipping *shipping, const char *name)
 {
 	const struct ship_request *request = shipping->request;
@@ -158,9 +165,8 @@ static bool ship_one(const struct shipping *shipping, const char *name)
 	if (snprintf(path, sizeof(path), "%s/%s", request->folder, name) >= (int)sizeof(path))
 		return false;
 	if (!redacts)
-		return ship_command(request->command, path, shown, request->timeout_ms);
-	sent =
-	    make_copy(shipping, path, shown, copy) && ship_command(request->command, copy, shown, request->timeout_ms);
+		return hand_over(request, path, shown);
+	sent = make_copy(shipping, path, shown, copy) && hand_over(request, copy, shown);
 	unlink(copy);
 	return sent;
 }
