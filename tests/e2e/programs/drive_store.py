@@ -15,11 +15,10 @@ import threading
 import time
 import urllib.parse
 
-import boto3
 import botocore.auth
 import botocore.awsrequest
-import botocore.config
 import botocore.credentials
+import moto_server
 
 build = sys.argv[1]
 tool = os.path.join(build, "evprof")
@@ -213,26 +212,11 @@ def judge_certificates():
 
 # --- moto ---
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-def start_moto(port):
-    """In memory: what it has goes with it. Returns it, and a client after it has made the bucket."""
-    server = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stdout=subprocess.DEVNULL,
-                              stderr=open("moto.log", "a"))
+def start_moto(port=0):
+    """What it has goes with it. Returns it, its port, and a client."""
+    server, port, client = moto_server.start("moto.log", port)
     started.append(server)
-
-    def answers():
-        with socket.socket() as one:
-            return one.connect_ex(("127.0.0.1", port)) == 0
-    wait_for("moto", answers)
-    client = boto3.client("s3", endpoint_url="http://127.0.0.1:%d" % port, aws_access_key_id=ID, aws_secret_access_key=SECRET,
-                          region_name="us-east-1", config=botocore.config.Config(s3={"addressing_style": "path"}))
-    client.create_bucket(Bucket="traces")
-    return server, client
+    return server, port, client
 
 
 def stored(client):
@@ -253,8 +237,7 @@ def program():
 
 def judge_moto():
     """A daemon ships its traces. Its store is killed and comes again: what arrived is not sent again, and all the rest arrives."""
-    port = free_port()
-    server, client = start_moto(port)
+    server, port, client = start_moto()
     set_environment("http://127.0.0.1:%d" % port)
     os.mkdir("traces")
     daemon = subprocess.Popen([os.path.join(build, "evprof-collector"), "--socket", "socket", "--output-dir", "traces", "--ship",
@@ -271,7 +254,7 @@ def judge_moto():
     server.wait()
     program()
     wait_for("a failure", lambda: "was not shipped (try 1)" in content("daemon.log").decode())
-    server, client = start_moto(port)
+    server, port, client = start_moto(port)
     program()
     wait_for("two traces", lambda: len(stored(client)) == 2)
     daemon.terminate()
