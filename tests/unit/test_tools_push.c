@@ -51,7 +51,6 @@ static void expect_numbers_of_put(void)
 	cr_expect_eq(POST_FOLLOWLOCATION, (int)CURLOPT_FOLLOWLOCATION);
 	cr_expect_eq(POST_SSL_VERIFYPEER, (int)CURLOPT_SSL_VERIFYPEER);
 	cr_expect_eq(POST_SSL_VERIFYHOST, (int)CURLOPT_SSL_VERIFYHOST);
-	cr_expect_eq(POST_PATH_AS_IS, (int)CURLOPT_PATH_AS_IS);
 	cr_expect_eq(POST_INFILESIZE_LARGE, (int)CURLOPT_INFILESIZE_LARGE);
 	cr_expect_eq(POST_READ_ABORT, CURL_READFUNC_ABORT);
 	cr_expect_eq(POST_VERSION_FIRST, (int)CURLVERSION_FIRST);

@@ -81,6 +81,11 @@ Test(ship, refused_words, .init = clear)
 	expect_refused("s3://", "a store is s3://BUCKET");
 	expect_refused("s3://ab/x", "a store is s3://BUCKET");
 	expect_refused("s3://evil.example:1@/x", "a store is s3://BUCKET");
+	expect_refused("s3://bucket/..", "is . or ..");
+	expect_refused("s3://bucket/x/../../other/{name}", "is . or ..");
+	expect_refused("s3://bucket/./{name}", "is . or ..");
+	expect_url("s3://bucket/..x/.{name}/...", "a", "https://bucket.s3.us-east-1.amazonaws.com/..x/.a/...",
+		   "aws:amz:us-east-1:s3");
 	expect_refused("s3://bucket/{}", "a store's words are {name} and {host}");
 }
 

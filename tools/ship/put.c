@@ -166,15 +166,10 @@ static bool set_behaviour(struct put *put, int timeout_ms)
 	const struct {
 		int option;
 		long value;
-	} numbers[] = {{POST_UPLOAD, 1},
-		       {POST_FOLLOWLOCATION, 0}, /* the body goes to nobody that a server names */
-		       {POST_SSL_VERIFYPEER, 1},
-		       {POST_SSL_VERIFYHOST, 2},
-		       {POST_PATH_AS_IS, 1}, /* a key may have parts . and .. */
-		       {POST_PROTOCOLS, POST_HTTP_AND_HTTPS},
-		       {POST_NOSIGNAL, 1},
-		       {POST_TIMEOUT_MS, timeout_ms},
-		       {POST_CONNECTTIMEOUT_MS, timeout_ms}};
+	} numbers[] = {
+	    {POST_UPLOAD, 1},	      {POST_FOLLOWLOCATION, 0}, /* the body goes to nobody that a server names */
+	    {POST_SSL_VERIFYPEER, 1}, {POST_SSL_VERIFYHOST, 2},	     {POST_PROTOCOLS, POST_HTTP_AND_HTTPS},
+	    {POST_NOSIGNAL, 1},	      {POST_TIMEOUT_MS, timeout_ms}, {POST_CONNECTTIMEOUT_MS, timeout_ms}};
 	int wrong = 0;
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)

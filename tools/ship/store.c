@@ -60,6 +60,20 @@ static bool make(char **text, const char *format, ...)
 	return length >= 0;
 }
 
+/* libcurl takes a part . or .. out of a URL, and the part before it, which may be the bucket. */
+static bool has_dots(const char *key)
+{
+	for (;; key++) {
+		size_t length = strcspn(key, "/");
+
+		if ((length == 1 || length == 2) && strspn(key, ".") == length)
+			return true;
+		key += length;
+		if (!*key)
+			return false;
+	}
+}
+
 static const char *take_word(struct store *store, const char *word)
 {
 	const char *bucket = word + strlen(STORE_BEGIN), *prefix = strchr(bucket, '/');
@@ -75,6 +89,8 @@ static const char *take_word(struct store *store, const char *word)
 		return "a store is s3://BUCKET or s3://BUCKET/PREFIX";
 	if (strstr(prefix, "{}"))
 		return "{} is the path of a trace; a store's words are {name} and {host}";
+	if (has_dots(store->key))
+		return "a part of a store's prefix is . or ..";
 	return NULL;
 }
 

@@ -170,6 +170,7 @@ class EvprofReader(_Reader):  # type: ignore[misc]
         make = _MAKERS[self._options["table"]]
         place = place_of(self._options["path"])
         for piece in partition.pieces:
+            there = None  # before the next one is fetched: there may be room for one
             there = place.opened(piece.path, piece.state)  # kept until the trace is closed
             opened = self._open(there.path, place.name(piece.path))
             if opened is None:
