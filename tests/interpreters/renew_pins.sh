@@ -1,5 +1,5 @@
 #!/bin/sh
-# renew_pins.sh [--wanted] [VERSION | VERSION-frontends | VERSION-peaks | viztracer | pyperformance | fleet | npm | packaging | ci | docs]... - writes the pins anew: the newest packages of the indexes, now.
+# renew_pins.sh [--wanted] [VERSION | VERSION-frontends | VERSION-peaks | VERSION-stores | viztracer | pyperformance | fleet | npm | packaging | ci | docs]... - writes the pins anew: the newest packages of the indexes, now.
 #
 #     tests/interpreters/renew_pins.sh               all of pins/; some minutes, and a GB to fetch
 #     tests/interpreters/renew_pins.sh 3.15 npm      pins/3.15.txt and pins/npm only
@@ -27,6 +27,7 @@ frontends="3.8-frontends 3.9-frontends 3.10-frontends 3.11-frontends 3.12-fronte
 	3.15-frontends"
 services="3.8-services 3.11-services 3.13-services"
 tables="3.11-tables 3.13-tables"
+stores=3.11-stores
 
 fail() {
 	echo "renew_pins.sh: $*" >&2
@@ -36,7 +37,7 @@ fail() {
 # For programs under evprof; what trio wants until 3.10, because pip asks its own version of Python what a dependency is
 # for; readers of pstats files, which want 3.9; for the package in tools/python, on two versions, because they are large.
 # VERSION; VERSION-frontends: pytest and Jupyter, in a folder of their own; VERSION-services: web frameworks, their servers and
-# tracers, on three versions; VERSION-tables: what reads folders of tables; VERSION-peaks: memray, and what the programs use whose memory is compared with memray's.
+# tracers, on three versions; VERSION-tables: what reads folders of tables; VERSION-stores: a server of S3; VERSION-peaks: memray, and what the programs use whose memory is compared with memray's.
 wanted() {
 	case $1 in
 	3.12-peaks) echo "memray numpy<2" && return ;;
@@ -51,6 +52,8 @@ wanted() {
 	*-services) return ;;
 	3.11-tables | 3.13-tables) echo duckdb && return ;;
 	*-tables) return ;;
+	3.11-stores) echo "moto[s3] flask flask-cors" && return ;;
+	*-stores) return ;;
 	3.6-* | 3.7-*) return ;;
 	*-frontends)
 		list="pytest pytest-xdist pytest-cov ipykernel nbclient"
@@ -217,7 +220,7 @@ trap '[ $? = 0 ] && rm -rf "$work"' EXIT
 have_pip || fail "no Python here can make an environment with pip"
 [ $# -gt 0 ] || {
 	# shellcheck disable=SC2086 # words
-	set -- $versions $frontends $services $tables $peaks viztracer pyperformance fleet npm packaging ci docs
+	set -- $versions $frontends $services $tables $stores $peaks viztracer pyperformance fleet npm packaging ci docs
 }
 for one in "$@"; do
 	case $one in
@@ -232,6 +235,6 @@ for one in "$@"; do
 		# shellcheck disable=SC2046 # words
 		renew "$pins/$one.txt" $(wanted "$one")
 		;;
-	*) fail "no pins of \"$one\"; one of: $versions $frontends $services $tables $peaks viztracer pyperformance fleet npm packaging ci docs" ;;
+	*) fail "no pins of \"$one\"; one of: $versions $frontends $services $tables $stores $peaks viztracer pyperformance fleet npm packaging ci docs" ;;
 	esac
 done

@@ -34,12 +34,38 @@
 
 /* ---- the library -------------------------------------------------------------------------------------------- */
 
+#if HAS_HEADER
+/* Those that ship/put.c uses, too. */
+static void expect_numbers_of_put(void)
+{
+	cr_expect_eq(POST_READDATA, (int)CURLOPT_READDATA);
+	cr_expect_eq(POST_SEEKDATA, (int)CURLOPT_SEEKDATA);
+	cr_expect_eq(POST_USERNAME, (int)CURLOPT_USERNAME);
+	cr_expect_eq(POST_PASSWORD, (int)CURLOPT_PASSWORD);
+#if LIBCURL_VERSION_NUM >= 0x074b00
+	cr_expect_eq(POST_AWS_SIGV4, (int)CURLOPT_AWS_SIGV4);
+#endif
+	cr_expect_eq(POST_READFUNCTION, (int)CURLOPT_READFUNCTION);
+	cr_expect_eq(POST_SEEKFUNCTION, (int)CURLOPT_SEEKFUNCTION);
+	cr_expect_eq(POST_UPLOAD, (int)CURLOPT_UPLOAD);
+	cr_expect_eq(POST_FOLLOWLOCATION, (int)CURLOPT_FOLLOWLOCATION);
+	cr_expect_eq(POST_SSL_VERIFYPEER, (int)CURLOPT_SSL_VERIFYPEER);
+	cr_expect_eq(POST_SSL_VERIFYHOST, (int)CURLOPT_SSL_VERIFYHOST);
+	cr_expect_eq(POST_INFILESIZE_LARGE, (int)CURLOPT_INFILESIZE_LARGE);
+	cr_expect_eq(POST_READ_ABORT, CURL_READFUNC_ABORT);
+	cr_expect_eq(POST_VERSION_FIRST, (int)CURLVERSION_FIRST);
+	cr_expect_eq(offsetof(struct post_version, text), offsetof(curl_version_info_data, version));
+	cr_expect_eq(offsetof(struct post_version, number), offsetof(curl_version_info_data, version_num));
+}
+#endif
+
 Test(push, numbers_are_those_of_the_header)
 {
 	if (!HAS_HEADER)
 		cr_skip_test("curl/curl.h is not installed");
 #if HAS_HEADER
 	cr_expect_eq(POST_GLOBAL, CURL_GLOBAL_DEFAULT);
+	expect_numbers_of_put();
 	cr_expect_eq(POST_WRITEDATA, (int)CURLOPT_WRITEDATA);
 	cr_expect_eq(POST_URL, (int)CURLOPT_URL);
 	cr_expect_eq(POST_ERRORBUFFER, (int)CURLOPT_ERRORBUFFER);

@@ -1,5 +1,5 @@
 /*
- * ship.c - evprof ship: hands finished traces to a command. ship/ship.c does it.
+ * ship.c - evprof ship: hands finished traces to a command, or to a store. ship/ship.c does it.
  */
 #include "ship/ship.h"
 
@@ -7,12 +7,15 @@
 #include <sys/stat.h>
 
 #include "cmd/verbs.h"
+#include "ship/put.h"
+#include "util/output.h"
 
 #define TIMEOUT_MS 600000
 #define TRIES 10
 
 static const char help_text[] =
     "usage: evprof ship [options] FOLDER COMMAND [ARGUMENT]...\n"
+    "       evprof ship [options] FOLDER s3://BUCKET[/PREFIX]\n"
     "\n"
     "Hands each finished trace and snapshot of a folder, that of evprof-collector, to a command, the oldest first, "
     "until\n"
@@ -20,17 +23,22 @@ static const char help_text[] =
     "the\n"
     "path is the last argument. What was shipped is noted in the folder, so a restart goes on.\n"
     "\n"
+    "s3:// is an S3-compatible store, with the keys, region and endpoint of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,\n"
+    "AWS_SESSION_TOKEN, AWS_REGION and AWS_ENDPOINT_URL. PREFIX has {name} and {host}; without {name} it is a folder.\n"
+    "\n"
     "  -e, --pattern EXPRESSION  ship a copy without the texts that it matches, as evprof redact; may come again\n"
     "      --argv                a copy without the words of command lines, as evprof redact\n"
     "      --retry S             seconds after the first failure; they double up to five minutes (default: 1)\n"
-    "      --timeout S           seconds that a command has (default: 600)\n"
+    "      --timeout S           seconds that a command, or a PUT, has (default: 600)\n"
     "      --once                end when all are shipped; a trace has ten tries\n"
     "      --until-closed        the same once standard input is closed\n"
     "\n"
-    "Exit status: 0; 1 if traces are left, or were removed before they were shipped; 2 if the folder cannot be read.\n";
+    "Exit status: 0; 1 if traces are left, or were removed before they were shipped; 2 if the folder cannot be read,\n"
+    "or the store cannot be used.\n";
 
 struct request {
 	struct ship_request ship;
+	struct store store;
 };
 
 static bool take_pattern(void *owner, const struct verb_option *option, const char *value)
@@ -55,6 +63,28 @@ static const struct verb_option options_known[] = {
 
 static const struct verb_usage usage = {"ship", options_known, {help_text}};
 
+/* The words after the options. Returns whether they can be used, or prints a line. */
+static bool take_words(struct request *request, char **words)
+{
+	const char *wrong;
+
+	if (!words[0] || !words[1])
+		return cli_misused("ship", "FOLDER COMMAND is missing");
+	request->ship.folder = words[0];
+	request->ship.command = words + 1;
+	if (!store_is_named(words[1]))
+		return true;
+	if (words[2])
+		return cli_misused("ship", "a store is one word, and has no arguments");
+	request->ship.store = &request->store;
+	wrong = store_open(&request->store, words[1]);
+	if (!wrong)
+		wrong = put_open();
+	if (wrong)
+		output_message("evprof ship: %s", wrong);
+	return !wrong;
+}
+
 int cmd_ship(int argc, char **argv)
 {
 	struct request request = {.ship = {.retry_ms = 1000, .timeout_ms = TIMEOUT_MS, .tries = TRIES}};
@@ -65,14 +95,11 @@ int cmd_ship(int argc, char **argv)
 	unsetenv("POSIXLY_CORRECT");
 	if (status == VERB_PARSED) {
 		status = CLI_FAILED;
-		request.ship.folder = argv[optind];
-		request.ship.command = argv[optind] ? argv + optind + 1 : NULL;
 		umask(077); /* only the owner may read the contents of a trace */
-		if (request.ship.command && *request.ship.command)
+		if (take_words(&request, argv + optind))
 			status = ship(&request.ship);
-		else
-			cli_misused("ship", "FOLDER COMMAND is missing");
 	}
+	store_done(&request.store);
 	redact_done(&request.ship.redact);
 	return status;
 }

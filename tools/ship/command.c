@@ -20,8 +20,7 @@
 
 volatile sig_atomic_t ship_ends;
 
-/* A copy of the word with the placeholders replaced. NULL: no memory. */
-static char *replaced(const char *word, const char *path, const char *name)
+char *ship_words(const char *word, const char *path, const char *name)
 {
 	char host[HOST_BYTES] = "";
 	const struct {
@@ -57,7 +56,7 @@ static void become(char *const *command, const char *path, const char *name)
 
 	for (; count < WORDS_MAX && command[count]; count++) {
 		named |= strstr(command[count], "{}") != NULL;
-		words[count] = replaced(command[count], path, name);
+		words[count] = ship_words(command[count], path, name);
 		if (!words[count])
 			_exit(127);
 	}
@@ -71,8 +70,7 @@ static void become(char *const *command, const char *path, const char *name)
 	_exit(127);
 }
 
-/* Waits for the child, and ends it and its children when its time is over. */
-static bool ended_well(pid_t child, int timeout_ms)
+bool ship_wait(pid_t child, int timeout_ms)
 {
 	int64_t until_ms = time_ms(CLOCK_MONOTONIC) + timeout_ms;
 	int status = 0, ending = 0;
@@ -99,7 +97,7 @@ bool ship_command(char *const *command, const char *path, const char *name, int 
 		signal(SIGINT, SIG_DFL);
 		become(command, path, name);
 	}
-	return child > 0 && ended_well(child, timeout_ms);
+	return child > 0 && ship_wait(child, timeout_ms);
 }
 
 bool ship_redact(const struct redact *redact, const char *path, const char *to, int timeout_ms)
@@ -114,5 +112,5 @@ bool ship_redact(const struct redact *redact, const char *path, const char *to, 
 			output_message("evprof ship: cannot write %s: %s", to, strerror(-error));
 		_exit(error ? 1 : 0);
 	}
-	return child > 0 && ended_well(child, timeout_ms);
+	return child > 0 && ship_wait(child, timeout_ms);
 }

@@ -15,7 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "evprof/system_calls.h"
 #include "ship/command.h"
+#include "ship/put.h"
 #include "ship/shipped.h"
 #include "util/clock.h"
 #include "util/output.h"
@@ -146,6 +148,12 @@ static bool make_copy(const struct shipping *shipping, const char *path, const c
 	       ship_redact(&request->redact, path, copy, request->timeout_ms);
 }
 
+static bool hand_over(const struct ship_request *request, const char *path, const char *name)
+{
+	return request->store ? put_file(request->store, path, name, request->timeout_ms)
+			      : ship_command(request->command, path, name, request->timeout_ms);
+}
+
 static bool ship_one(const struct shipping *shipping, const char *name)
 {
 	const struct ship_request *request = shipping->request;
@@ -157,11 +165,23 @@ static bool ship_one(const struct shipping *shipping, const char *name)
 	if (snprintf(path, sizeof(path), "%s/%s", request->folder, name) >= (int)sizeof(path))
 		return false;
 	if (!redacts)
-		return ship_command(request->command, path, shown, request->timeout_ms);
-	sent =
-	    make_copy(shipping, path, shown, copy) && ship_command(request->command, copy, shown, request->timeout_ms);
+		return hand_over(request, path, shown);
+	sent = make_copy(shipping, path, shown, copy) && hand_over(request, copy, shown);
 	unlink(copy);
 	return sent;
+}
+
+/*
+ * 75 to 125 % of a wait: hosts that have failed together, when a store was away, do not come back together. Without a
+ * random number, shortly after boot, the clock's last digits are one.
+ */
+static int64_t with_jitter(int64_t wait_ms)
+{
+	uint32_t random;
+
+	if (system_getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+		random = (uint32_t)time_ns(CLOCK_MONOTONIC);
+	return wait_ms * 3 / 4 + wait_ms * (random % 1024) / 2046;
 }
 
 static void note_failure(struct shipping *shipping, struct shipped_one *one, int64_t now_ns)
@@ -172,7 +192,7 @@ static void note_failure(struct shipping *shipping, struct shipped_one *one, int
 		wait_ms *= 2;
 	one->failures++;
 	shipping->failed++;
-	one->next_ns = now_ns + (wait_ms < RETRY_MAX_MS ? wait_ms : RETRY_MAX_MS) * MS_NS;
+	one->next_ns = now_ns + with_jitter(wait_ms < RETRY_MAX_MS ? wait_ms : RETRY_MAX_MS) * MS_NS;
 	output_message("evprof ship: %s was not shipped (try %d)", one->name, one->failures);
 }
 

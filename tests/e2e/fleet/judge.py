@@ -156,7 +156,7 @@ def refused(what, line, make):
 def judge_errors(spark):
     web = os.path.join(folder, "web")
     refused("nothing to read", "it has no files *.evp", lambda: fleet.read(spark, os.path.dirname(program), "calls").count())
-    refused("a store", "a fleet reads folders", lambda: fleet.read(spark, "s3a://bucket/x", "calls").count())
+    refused("another store", "a fleet reads folders", lambda: fleet.read(spark, "hdfs://host/x", "calls").count())
     refused("an option", "there is no option nothing", lambda: fleet.read(spark, web, "calls", nothing=1).count())
     refused("a table", "table one of traces, calls", lambda: fleet.read(spark, web, "cats").count())
     refused("a request", "a request is FILE:FUNCTION", lambda: fleet.outliers(spark, web, "request", "page"))

@@ -1,12 +1,13 @@
 """The data source of evprof.fleet: Spark reads *.evp where they are, by the C library. Needs pyspark 4 and pyarrow.
 
 The driver lists files and looks at their sizes only. A task opens traces on its worker, so evprof and the folder have to be there,
-at the same paths.
+at the same paths, or the store's keys.
 """
 import os
 import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
+from ._fleet_place import place_of
 from ._needs import needs
 from .errors import EvprofError
 from .trace import Trace, load
@@ -35,44 +36,30 @@ _END_BYTES = 40  # docs/trace.md
 
 
 class Piece(NamedTuple):
-    """A trace for a task, or one of its parts. path: below the folder; part: from 1 to parts."""
+    """A trace for a task, or one of its parts. path: below the folder; part: from 1 to parts; state: of the listing."""
     path: str
     part: int
     parts: int
-
-
-def is_complete(path: str) -> bool:
-    """Whether the file has its end. Others may grow between two readings, so they are not divided."""
-    with open(path, "rb") as file:
-        file.seek(-min(_END_BYTES, os.path.getsize(path)), os.SEEK_END)
-        return file.read(4) == b"EEND"
-
-
-def traces_below(folder: str) -> List[str]:
-    """The paths of all traces, below the folder, sorted. EvprofError: there are none, or the folder is elsewhere."""
-    if "://" in folder:
-        raise EvprofError("evprof: %s: a fleet reads folders; mount the store, or copy the traces" % folder)
-    found = [os.path.relpath(os.path.join(place, name), folder) for place, _, names in os.walk(folder) for name in names
-             if name.endswith(".evp") and not name.startswith(".")]
-    if not found:
-        raise EvprofError("evprof: %s: it has no files *.evp" % folder)
-    return sorted(found)
+    state: str
 
 
 def divided(folder: str, table: str, part_bytes: int) -> List[List[Piece]]:
     """The pieces of each task. Calls of a large trace are read in parts; traces that are small share a task."""
     tasks: List[List[Piece]] = []
-    filled = part_bytes
-    for path in traces_below(folder):
-        size = os.path.getsize(os.path.join(folder, path))
+    place, filled = place_of(folder), part_bytes
+    found = sorted(place.found())
+    if not found:
+        raise EvprofError("evprof: %s: it has no files *.evp" % folder)
+    for path, size, state in found:
         parts = 1
-        if table == "calls" and size > part_bytes and is_complete(os.path.join(folder, path)):
+        # A trace without its end may grow between two readings, so it is not divided.
+        if table == "calls" and size > part_bytes and place.end(path, _END_BYTES)[:4] == b"EEND":
             parts = min(-(-size // part_bytes), _PARTS_MAX)
         for part in range(1, parts + 1):
             if parts > 1 or filled + size > part_bytes:
                 tasks.append([])
                 filled = 0
-            tasks[-1].append(Piece(path, part, parts))
+            tasks[-1].append(Piece(path, part, parts, state))
             filled += size if parts == 1 else part_bytes
     return tasks
 
@@ -181,8 +168,11 @@ class EvprofReader(_Reader):  # type: ignore[misc]
         pyarrow = needs("pyarrow", "a fleet")
         schema = needs("pyspark.sql.pandas.types", "a fleet", "pyspark").to_arrow_schema(self._schema)
         make = _MAKERS[self._options["table"]]
+        place = place_of(self._options["path"])
         for piece in partition.pieces:
-            opened = self._open(piece)
+            there = None  # before the next one is fetched: there may be room for one
+            there = place.opened(piece.path, piece.state)  # kept until the trace is closed
+            opened = self._open(there.path, place.name(piece.path))
             if opened is None:
                 continue
             with opened as trace:
@@ -190,18 +180,20 @@ class EvprofReader(_Reader):  # type: ignore[misc]
                 for columns in make(trace, piece, self._options):
                     yield _batch(pyarrow, schema, {**owner, **columns})
 
-    def _open(self, piece: Piece) -> Any:
+    def _open(self, path: str, name: str) -> Any:
         filters: Dict[str, Any] = {name: self._options[name] for name in _FILTERS if name in self._options}
         if "exclude_syspath" in filters:
             filters["exclude_syspath"] = filters["exclude_syspath"] == "true"
         if "max_depth" in filters:
             filters["max_depth"] = int(filters["max_depth"])
         try:
-            return load(os.path.join(self._options["path"], piece.path), **filters)
-        except EvprofError:
-            if self._options.get("skip_unreadable") != "true":
+            return load(path, **filters)
+        except EvprofError as error:
+            if self._options.get("skip_unreadable") == "true":
+                return None
+            if path == name:
                 raise
-            return None
+            raise EvprofError(str(error).replace(path, name)) from error
 
 
 class EvprofDataSource(_Source):  # type: ignore[misc]

@@ -41,7 +41,7 @@ def session(master: str = "local[*]", name: str = "evprof-fleet") -> Any:
 
 
 def read(spark: Any, path: str, table: str = "calls", **options: Any) -> Any:
-    """The traces (*.evp) below a folder as a DataFrame; each row has day, service, version, host and trace before these columns:
+    """The traces (*.evp) below a folder, or s3://BUCKET/PREFIX, as a DataFrame; each row has day, service, version, host and trace before these columns:
 
     traces     start, duration, processes, complete, damage: what is missing, or ""
     calls      as evprof export writes them (docs/queries.md); parent is an id of the same trace
