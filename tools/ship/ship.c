@@ -15,11 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "evprof/system_calls.h"
 #include "ship/command.h"
 #include "ship/put.h"
 #include "ship/shipped.h"
 #include "util/clock.h"
+#include "util/jitter.h"
 #include "util/output.h"
 
 #define LOOK_MS 1000
@@ -36,6 +36,7 @@ struct shipping {
 	struct shipped shipped;
 	uint64_t sent, failed, dropped;
 	int64_t last_ns; /* since then no new traces are waited for; 0: not yet */
+	uint64_t random; /* jitter.h */
 	bool fresh;	 /* a trace was just made, and may be locked in the next look */
 };
 
@@ -171,19 +172,6 @@ static bool ship_one(const struct shipping *shipping, const char *name)
 	return sent;
 }
 
-/*
- * 75 to 125 % of a wait: hosts that have failed together, when a store was away, do not come back together. Without a
- * random number, shortly after boot, the clock's last digits are one.
- */
-static int64_t with_jitter(int64_t wait_ms)
-{
-	uint32_t random;
-
-	if (system_getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
-		random = (uint32_t)time_ns(CLOCK_MONOTONIC);
-	return wait_ms * 3 / 4 + wait_ms * (random % 1024) / 2046;
-}
-
 static void note_failure(struct shipping *shipping, struct shipped_one *one, int64_t now_ns)
 {
 	int64_t wait_ms = shipping->request->retry_ms;
@@ -192,7 +180,8 @@ static void note_failure(struct shipping *shipping, struct shipped_one *one, int
 		wait_ms *= 2;
 	one->failures++;
 	shipping->failed++;
-	one->next_ns = now_ns + with_jitter(wait_ms < RETRY_MAX_MS ? wait_ms : RETRY_MAX_MS) * MS_NS;
+	one->next_ns =
+	    now_ns + jitter_around(&shipping->random, wait_ms < RETRY_MAX_MS ? wait_ms : RETRY_MAX_MS) * MS_NS;
 	output_message("evprof ship: %s was not shipped (try %d)", one->name, one->failures);
 }
 
@@ -282,6 +271,7 @@ static int report(const struct shipping *shipping)
 int ship(const struct ship_request *request)
 {
 	struct shipping shipping = {.request = request,
+				    .random = jitter_seed(),
 				    .folder = open(request->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
 	struct sigaction action = {.sa_handler = end_soon};
 	int error = shipping.folder < 0 ? -errno : shipped_load(&shipping.shipped, shipping.folder), status = 2;
