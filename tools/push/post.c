@@ -103,7 +103,15 @@ static int look_for_stop(void *owner, int64_t download, int64_t downloaded, int6
 
 /* --- requests --- */
 
-static void set_texts(const struct post *post)
+void post_close(struct post *post)
+{
+	if (post->handle)
+		curl.easy_cleanup(post->handle);
+	post->handle = NULL;
+}
+
+/* False: this libcurl lacks one of them, and the request would be another. */
+static bool set_texts(const struct post *post)
 {
 	const struct push_settings *settings = post->settings;
 	const struct {
@@ -113,26 +121,29 @@ static void set_texts(const struct post *post)
 		     {POST_CAINFO, settings->certificate},
 		     {POST_SSLCERT, settings->client_certificate},
 		     {POST_SSLKEY, settings->client_key}};
+	int wrong = 0;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		if (texts[i].value)
-			curl.easy_setopt(post->handle, texts[i].option, texts[i].value);
+			wrong |= curl.easy_setopt(post->handle, texts[i].option, texts[i].value);
+	return !wrong;
 }
 
-static void set_options(struct post *post)
+static bool set_options(struct post *post)
 {
 	long timeout_ms = post->settings->timeout_ms;
+	int wrong = 0;
 
-	set_texts(post);
-	curl.easy_setopt(post->handle, POST_NOSIGNAL, 1L);
-	curl.easy_setopt(post->handle, POST_PROTOCOLS, POST_HTTP_AND_HTTPS);
-	curl.easy_setopt(post->handle, POST_TIMEOUT_MS, timeout_ms);
-	curl.easy_setopt(post->handle, POST_CONNECTTIMEOUT_MS, timeout_ms);
-	curl.easy_setopt(post->handle, POST_WRITEFUNCTION, take_body);
-	curl.easy_setopt(post->handle, POST_HEADERFUNCTION, take_header);
-	curl.easy_setopt(post->handle, POST_NOPROGRESS, 0L);
-	curl.easy_setopt(post->handle, POST_XFERINFOFUNCTION, look_for_stop);
-	curl.easy_setopt(post->handle, POST_XFERINFODATA, post);
+	wrong |= curl.easy_setopt(post->handle, POST_NOSIGNAL, 1L);
+	wrong |= curl.easy_setopt(post->handle, POST_PROTOCOLS, POST_HTTP_AND_HTTPS);
+	wrong |= curl.easy_setopt(post->handle, POST_TIMEOUT_MS, timeout_ms);
+	wrong |= curl.easy_setopt(post->handle, POST_CONNECTTIMEOUT_MS, timeout_ms);
+	wrong |= curl.easy_setopt(post->handle, POST_WRITEFUNCTION, take_body);
+	wrong |= curl.easy_setopt(post->handle, POST_HEADERFUNCTION, take_header);
+	wrong |= curl.easy_setopt(post->handle, POST_NOPROGRESS, 0L);
+	wrong |= curl.easy_setopt(post->handle, POST_XFERINFOFUNCTION, look_for_stop);
+	wrong |= curl.easy_setopt(post->handle, POST_XFERINFODATA, post);
+	return !wrong;
 }
 
 bool post_open(struct post *post, const struct push_settings *settings, const volatile bool *stop, char *reason,
@@ -145,8 +156,13 @@ bool post_open(struct post *post, const struct push_settings *settings, const vo
 			 "Fedora: libcurl; Arch: curl)");
 		return false;
 	}
-	set_options(post);
-	return true;
+	if (set_texts(post) && set_options(post))
+		return true;
+	snprintf(reason, reason_bytes,
+		 "this libcurl cannot do what the endpoint or the OTEL_EXPORTER_OTLP_* variables ask for: HTTPS, or a "
+		 "certificate");
+	post_close(post);
+	return false;
 }
 
 static void *add_header(void *list, const char *text)
@@ -210,11 +226,4 @@ void post_send(struct post *post, const void *body, size_t length, struct post_a
 	curl.easy_setopt(post->handle, POST_HTTPHEADER, NULL);
 	curl.slist_free_all(post->headers);
 	post->headers = NULL;
-}
-
-void post_close(struct post *post)
-{
-	if (post->handle)
-		curl.easy_cleanup(post->handle);
-	post->handle = NULL;
 }

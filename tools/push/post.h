@@ -28,7 +28,7 @@ struct post_answer {
 	size_t length;
 };
 
-/* False after one line in `reason`: libcurl is not here. */
+/* False after one line in `reason`: libcurl is not here, or lacks what is asked for. */
 bool post_open(struct post *post, const struct push_settings *settings, const volatile bool *stop, char *reason,
 	       size_t reason_bytes);
 /* Sends a body, which is gzip'ed if it looks so, and waits for the answer, settings->timeout_ms at most. */
