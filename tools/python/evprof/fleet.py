@@ -86,10 +86,11 @@ def functions(spark: Any, path: str, percentiles: bool = True, **options: Any) -
         F.countDistinct("host").alias("hosts"), F.countDistinct("trace", "pid").alias("processes"))
     if percentiles:
         calls = read(spark, path, "calls", **options).where("kind <> 'frame'")
-        calls = calls.select("service", F.when(F.col("lineno") < 0, "~").otherwise(F.col("mod")).alias("file"),
-                             F.greatest("lineno", F.lit(0)).alias("line"), _report_name(F).alias("key"), "duration")
-        of_calls = calls.groupBy(*key).agg(F.percentile_approx("duration", [0.5, 0.9, 0.99], 10000).alias("p"),
-                                           F.max("duration").alias("max"))
+        # By what each call has; names are made of the few groups.
+        of_calls = calls.groupBy("service", "mod", "lineno", "name").agg(
+            F.percentile_approx("duration", [0.5, 0.9, 0.99], 10000).alias("p"), F.max("duration").alias("max"))
+        of_calls = of_calls.select("service", F.when(F.col("lineno") < 0, "~").otherwise(F.col("mod")).alias("file"),
+                                   F.greatest("lineno", F.lit(0)).alias("line"), _report_name(F).alias("key"), "p", "max")
         parts = [F.col("p")[number].alias(name) for number, name in enumerate(("p50", "p90", "p99"))]
         of_type = r"^(<method '.*' of ')(?:.*\.)?([^.]*' objects>)$"
         counted = counted.withColumn("key", F.regexp_replace("name", of_type, "$1$2"))
