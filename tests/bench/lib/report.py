@@ -203,6 +203,15 @@ def budget_table(rows):
     return table(titles + ["exact counts that are right", "estimates", "within their interval of 95 %", ""], lines)
 
 
+def scale_table(rows):
+    lines = []
+    for row in rows:
+        lines.append([row["query"], row["of"], "%.2f" % (row["events"] / 1e9), str(row["workers"]), "%.1f" % row["seconds"],
+                      "%.1f" % row["cpu_s"], "%.0f" % row["peak_mib"], "%.2f" % (row["read"] / 1e9),
+                      "%.1f" % (row["events"] / 1e6 / row["seconds"])])
+    return table(["query", "of", "billion events", "workers", "s", "CPU s", "peak MiB", "GB read", "M events a second"], lines)
+
+
 def instruction_table(rows):
     lines = []
     for row in rows:
@@ -224,6 +233,7 @@ SECTIONS = [
     ("quiet", "Programs that do little", quiet_table),
     ("reading", "Reading a trace in Python", reading_table),
     ("budget", "A budget, over programs of pyperformance", budget_table),
+    ("scale", "Many traces, and a large one", scale_table),
     ("instructions", "Instructions a Python call with one C call in it (callgrind)", instruction_table),
 ]
 

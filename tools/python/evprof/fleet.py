@@ -20,6 +20,7 @@ from .errors import EvprofError
 TABLES = source.tables()
 _FUNCTION = ["service", "file", "line", "name"]
 _LN_FLOOR = 0.05  # durations that differ by less are alike, whatever the others are
+_SHUFFLE = "spark.sql.shuffle.partitions"
 _NORMAL = 0.6745  # median absolute deviation of a normal distribution
 
 
@@ -37,7 +38,10 @@ def session(master: str = "local[*]", name: str = "evprof-fleet") -> Any:
         builder = builder.config(key, value)
     if master.startswith("local"):
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    if master.startswith("local") and not spark.sparkContext.getConf().contains(_SHUFFLE):
+        spark.conf.set(_SHUFFLE, 2 * spark.sparkContext.defaultParallelism)  # 200 tasks for a thousand rows take longer than these
+    return spark
 
 
 def read(spark: Any, path: str, table: str = "calls", **options: Any) -> Any:
