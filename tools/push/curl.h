@@ -1,8 +1,13 @@
 /*
- * curl.h - what post.c and ship/put.c use of libcurl's ABI 4, declared without its header.
+ * curl.h - what post.c and ship/put.c use of libcurl's ABI 4: declared without its header, loaded when it is wanted.
+ *
+ * The numbers and types are those of libcurl.so.4 (curl.h of 7.32 to 8), the same on all machines.
+ * tests/unit/test_tools_push.c compares them with the header where that is installed.
  */
 #ifndef EVPROF_TOOLS_PUSH_CURL_H
 #define EVPROF_TOOLS_PUSH_CURL_H
+
+#include <stdbool.h>
 
 /* CURL_GLOBAL_DEFAULT */
 #define POST_GLOBAL 3L
@@ -56,5 +61,24 @@ struct post_version {
 	const char *text;
 	unsigned number; /* 0x075801: 7.88.1 */
 };
+
+struct curl_functions {
+	int (*global_init)(long flags);
+	const struct post_version *(*version_info)(int age);
+	void *(*easy_init)(void);
+	int (*easy_setopt)(void *handle, int option, ...);
+	int (*easy_perform)(void *handle);
+	int (*easy_getinfo)(void *handle, int info, ...);
+	void (*easy_cleanup)(void *handle);
+	void *(*slist_append)(void *list, const char *text);
+	void (*slist_free_all)(void *list);
+};
+
+extern struct curl_functions curl;
+/* What to say where there is no libcurl. */
+extern const char curl_missing[];
+
+/* Loads and prepares libcurl. Returns a handle (curl.easy_cleanup()), or NULL: it is not here. */
+void *curl_open(void);
 
 #endif

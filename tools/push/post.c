@@ -1,8 +1,5 @@
 /*
  * post.c - see post.h.
- *
- * The numbers and types are those of libcurl.so.4 (curl.h of 7.32 to 8), the same on all machines.
- * tests/unit/test_tools_push.c compares them with the header where that is installed.
  */
 #include "push/post.h"
 
@@ -14,37 +11,6 @@
 #include <time.h>
 
 #include "push/curl.h"
-#include "util/library.h"
-
-static struct {
-	int (*global_init)(long flags);
-	void *(*easy_init)(void);
-	int (*easy_setopt)(void *handle, int option, ...);
-	int (*easy_perform)(void *handle);
-	int (*easy_getinfo)(void *handle, int info, ...);
-	void (*easy_cleanup)(void *handle);
-	void *(*slist_append)(void *list, const char *text);
-	void (*slist_free_all)(void *list);
-} curl;
-
-/* Debian's builds with GnuTLS have a name of their own, and the same functions. */
-static bool load_library(void)
-{
-	static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
-	const struct library_symbol symbols[] = {
-	    {"curl_global_init", &curl.global_init},
-	    {"curl_easy_init", &curl.easy_init},
-	    {"curl_easy_setopt", &curl.easy_setopt},
-	    {"curl_easy_perform", &curl.easy_perform},
-	    {"curl_easy_getinfo", &curl.easy_getinfo},
-	    {"curl_easy_cleanup", &curl.easy_cleanup},
-	    {"curl_slist_append", &curl.slist_append},
-	    {"curl_slist_free_all", &curl.slist_free_all},
-	    {NULL, NULL},
-	};
-
-	return library_load(names, symbols);
-}
 
 /* --- answers --- */
 
@@ -149,11 +115,9 @@ static bool set_options(struct post *post)
 bool post_open(struct post *post, const struct push_settings *settings, const volatile bool *stop, char *reason,
 	       size_t reason_bytes)
 {
-	*post = (struct post){.settings = settings, .stop = stop};
-	if (!load_library() || curl.global_init(POST_GLOBAL) != POST_FINE || !(post->handle = curl.easy_init())) {
-		snprintf(reason, reason_bytes,
-			 "libcurl is not here, which carries HTTP: install it (Debian, Ubuntu: apt install libcurl4; "
-			 "Fedora: libcurl; Arch: curl)");
+	*post = (struct post){.settings = settings, .stop = stop, .handle = curl_open()};
+	if (!post->handle) {
+		snprintf(reason, reason_bytes, "%s", curl_missing);
 		return false;
 	}
 	if (set_texts(post) && set_options(post))

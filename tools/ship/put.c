@@ -23,7 +23,6 @@
 
 #include "push/curl.h"
 #include "ship/command.h"
-#include "util/library.h"
 #include "util/output.h"
 
 #define VERSION_LEAST 0x075800 /* 7.88: the oldest that the tests run */
@@ -40,44 +39,14 @@ struct put {
 	char error[POST_ERROR_BYTES];
 };
 
-static struct {
-	int (*global_init)(long flags);
-	const struct post_version *(*version_info)(int age);
-	void *(*easy_init)(void);
-	int (*easy_setopt)(void *handle, int option, ...);
-	int (*easy_perform)(void *handle);
-	int (*easy_getinfo)(void *handle, int info, ...);
-	void (*easy_cleanup)(void *handle);
-	void *(*slist_append)(void *list, const char *text);
-} curl;
-
-static bool load_library(void)
-{
-	static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
-	const struct library_symbol symbols[] = {
-	    {"curl_global_init", &curl.global_init},
-	    {"curl_version_info", &curl.version_info},
-	    {"curl_easy_init", &curl.easy_init},
-	    {"curl_easy_setopt", &curl.easy_setopt},
-	    {"curl_easy_perform", &curl.easy_perform},
-	    {"curl_easy_getinfo", &curl.easy_getinfo},
-	    {"curl_easy_cleanup", &curl.easy_cleanup},
-	    {"curl_slist_append", &curl.slist_append},
-	    {NULL, NULL},
-	};
-
-	return library_load(names, symbols);
-}
-
 const char *put_open(void)
 {
 	static char reason[256];
+	void *handle = curl_open();
 	bool signs;
-	void *handle;
 
-	if (!load_library() || curl.global_init(POST_GLOBAL) != POST_FINE || !(handle = curl.easy_init()))
-		return "libcurl is not here, which carries HTTP: install it (Debian, Ubuntu: apt install libcurl4; "
-		       "Fedora: libcurl; Arch: curl)";
+	if (!handle)
+		return curl_missing;
 	signs = curl.version_info(POST_VERSION_FIRST)->number >= VERSION_LEAST &&
 		curl.easy_setopt(handle, POST_AWS_SIGV4, "aws:amz:us-east-1:s3") == POST_FINE;
 	curl.easy_cleanup(handle);
