@@ -35,7 +35,7 @@ def compress(raw):
 class Chunk:
     def __init__(self, data, at):
         (_, self.kind, self.codec, stored, self.raw, self.process, self.thread, self.first, self.last, self.events, self.extras,
-         self.previous, self.crc) = HEADER.unpack_from(data, at)
+         _, self.crc) = HEADER.unpack_from(data, at)
         self.payload = data[at + 64:at + 64 + stored]
         self.end = at + 64 + (stored + 7) // 8 * 8
 
@@ -60,7 +60,6 @@ class Source:
         for chunk in self.chunks:
             chunk.meta = json.loads(chunk.plain().decode()) if chunk.kind == META else None
             chunk.forks = self._forks(chunk) if chunk.kind == EVENTS else []
-        self.bytes = len(data)
 
     @staticmethod
     def _forks(chunk):
