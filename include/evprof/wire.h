@@ -97,7 +97,8 @@
  * of C functions that they make, are not recorded until the next WIRE_THIN_END or WIRE_THIN of the thread. Both events
  * come in the threads of a process where these next write, with the same first extra word: the CPU time of the process
  * in ns at which all threads changed. A WIRE_THIN_END names the functions that were thinned until then. Two code ids
- * stand in a word (wire_thinned()). The value says why, and what an event costs (wire_thin_value()). A frame of a
+ * stand in a word (wire_thinned()). Events with the same CPU time are one change: each has a part of its functions, and
+ * a thread may write them again. The value says why, and what an event costs (wire_thin_value()). A frame of a
  * thinned function is off the stack from the WIRE_THIN on, and no end comes for it. Of a function with
  * WIRE_THIN_C_CALLS only the calls of C functions are thinned; these are off the stack. A WIRE_THIN_END without ids
  * says that there is a budget.
@@ -205,7 +206,9 @@ enum wire_burst {
 	WIRE_BURST_OTHER = 1,  /* any other reason: it is no sample */
 };
 
-#define WIRE_THIN_MOST 28u	     /* code ids in a WIRE_THIN or WIRE_THIN_END */
+#define WIRE_THIN_MOST 28u  /* code ids in a WIRE_THIN or WIRE_THIN_END */
+#define WIRE_THIN_EVENTS 4u /* most events of one change */
+#define WIRE_THIN_SET_MOST (WIRE_THIN_EVENTS * WIRE_THIN_MOST)
 #define WIRE_THIN_C_CALLS (1u << 31) /* with a code id there: only the calls of C functions that it makes */
 
 #define WIRE_ARGUMENT_TEXT_BYTES 88u /* of one WIRE_ARGUMENT */
@@ -349,6 +352,22 @@ static inline uint32_t wire_thinned(uint32_t head, const uint64_t *extra, unsign
 	uint32_t word = 1 + i / 2 < wire_extra_words(head) ? (uint32_t)(extra[1 + i / 2] >> i % 2 * 32) : 0;
 
 	return word & WIRE_ARG_MAX ? word & (WIRE_ARG_MAX | WIRE_THIN_C_CALLS) : 0;
+}
+
+/*
+ * The next event of a change to these code ids, from number `at` on; returns its head. extra: its extra words, at most
+ * WIRE_EXTRA_MAX. A change without ids has one event.
+ */
+static inline uint32_t wire_thin_event(unsigned kind, uint32_t value, uint64_t cpu_ns, const uint32_t *ids,
+				       uint32_t count, uint32_t *at, uint64_t *extra)
+{
+	uint32_t left = count - *at, here = left < WIRE_THIN_MOST ? left : WIRE_THIN_MOST;
+
+	extra[0] = cpu_ns;
+	for (uint32_t i = 0; i < here; i++)
+		extra[1 + i / 2] = (uint64_t)ids[*at + i] << i % 2 * 32 | (i % 2 ? extra[1 + i / 2] : 0);
+	*at += here;
+	return wire_extended(kind, 1 + (here + 1) / 2, value);
 }
 
 /* The number of an extended event that has one. extra: its extra words, if any. */

@@ -60,12 +60,12 @@ static struct {
 	uint64_t anew_ns;   /* CPU time after the last choice of a set from which on the full set may be chosen anew */
 	uint64_t chosen_ns; /* CPU time of that choice */
 	double burst_cost_ns; /* account.cost_ns when the last burst began */
-	double expected;      /* what recording costs while functions are thinned, relative to the program */
-	uint64_t events;      /* words in all rings at begin_ns */
-	uint32_t forgotten;   /* process->ids_forgotten */
+	double expected; /* what recording costs though all is thinned that can be, relative to the program; 0: less */
+	uint64_t events; /* words in all rings at begin_ns */
+	uint32_t forgotten; /* process->ids_forgotten */
 	uint64_t random_state;
 	struct thin_set set;
-	const struct object *codes[WIRE_THIN_MOST]; /* of the set; may have died since */
+	const struct object *codes[WIRE_THIN_SET_MOST]; /* of the set; may have died since */
 } budget;
 
 /*
@@ -255,7 +255,7 @@ static void listen(bool random, uint64_t now_ns)
 	budget.burst_cost_ns = account.cost_ns;
 }
 
-/* The place of a function in the set; the next free one if it is not there; WIRE_THIN_MOST: there is none. */
+/* The place of a function in the set; the next free one if it is not there; WIRE_THIN_SET_MOST: there is none. */
 static uint32_t place_of(uint32_t id)
 {
 	uint32_t i = 0;
@@ -281,7 +281,7 @@ static uint32_t take_set(const struct event_counts *counts)
 							    : THINNED_NOT;
 
 		place = place_of(function->id);
-		if (!thinned || place == WIRE_THIN_MOST ||
+		if (!thinned || place == WIRE_THIN_SET_MOST ||
 		    (place < budget.set.count && budget.set.ids[place] == function->id) ||
 		    !definitions_thin_code(function->code, function->id, thinned))
 			continue;
@@ -313,7 +313,7 @@ static bool choose(uint64_t now_ns)
 	if (full > wanted) {
 		counts = event_counts_choose(wanted / full);
 		taken = take_set(counts);
-		budget.expected = counts->events ? full * counts->left : 0;
+		budget.expected = taken || !counts->events ? 0 : full;
 		if (budget.listens) /* after restart_events(): the code of each is instrumented again */
 			account.due_ns += counts->functions * budget_costs.instrument_ns;
 	}
@@ -359,7 +359,7 @@ static bool is_over(uint64_t now_ns)
 
 	if (!budget.thinned)
 		return account.balance_ns < 0 && share > wanted;
-	if (budget.set.count == WIRE_THIN_MOST && now_ns < budget.listen_ns)
+	if (budget.set.count == WIRE_THIN_SET_MOST && now_ns < budget.listen_ns)
 		return share > FAR_OVER * wanted && now_ns - budget.chosen_ns > budget.anew_ns;
 	return share > OVER * (budget.expected > wanted ? budget.expected : wanted);
 }
@@ -391,7 +391,7 @@ static uint64_t step(uint64_t now_ns)
 		begin_counts(now_ns);
 		return next_step(now_ns);
 	}
-	if (!burst && (budget.listens || budget.set.count < WIRE_THIN_MOST))
+	if (!burst && (budget.listens || budget.set.count < WIRE_THIN_SET_MOST))
 		return choose(now_ns) ? next_step(now_ns) : LISTEN_NS;
 	budget.anew_ns = !burst && now_ns < budget.listen_ns ? 2 * budget.anew_ns : ANEW_NS;
 	listen(burst, now_ns);

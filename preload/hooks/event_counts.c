@@ -15,7 +15,9 @@
 #define WORDS_MOST 65536
 #define DEPTH 256
 #define MANY_CALLS 64
-#define LEAST_SHARE 0.01 /* of all events: a function with less is left alone */
+#define LEAST_SHARE 0.002
+/* Of all events: functions with less are left alone; the second where those with the first do not suffice. */
+static const double least_shares[] = {0.01, LEAST_SHARE};
 
 static struct {
 	uint64_t heads[RING_SLOTS]; /* of the rings, at the beginning */
@@ -73,16 +75,23 @@ void event_counts_begin(void)
 	counts.begin_ns = now_ns();
 }
 
-/* NULL: there are too many. */
-static struct function_events *function_of(uint32_t id)
+/* The place of a function's number; the number is 0 if it has no events. */
+static uint32_t *number_of(uint32_t id)
 {
 	uint32_t place = id * UINT32_C(2654435761) % (2 * FUNCTIONS), *number;
 
 	for (;; place = (place + 1) % (2 * FUNCTIONS)) {
 		number = &counts.numbers[place];
 		if (!*number || counts.at[*number - 1].id == id)
-			break;
+			return number;
 	}
+}
+
+/* NULL: there are too many. */
+static struct function_events *function_of(uint32_t id)
+{
+	uint32_t *number = number_of(id);
+
 	if (!*number && counts.count == FUNCTIONS)
 		return NULL;
 	if (!*number) {
@@ -200,10 +209,9 @@ static int by_events(const void *left, const void *right)
 	return (a->own.events < b->own.events) - (a->own.events > b->own.events);
 }
 
-/* Sets the code objects of the functions in the result. No code object dies meanwhile. */
+/* Sets the code objects of the functions with events, before these are sorted. No code object dies meanwhile. */
 static void find_codes(void)
 {
-	struct event_counts *result = &counts.result;
 	struct ids_view view = ids_look(&process->ids);
 	const struct id_entry *entries = ids_place(&view, NULL);
 	size_t places = view.mask / sizeof(*entries) + 1 + IDS_PROBES;
@@ -212,27 +220,29 @@ static void find_codes(void)
 		uint64_t value = atomic_load_explicit(&entries[i].value, memory_order_relaxed);
 		const void *key = atomic_load_explicit(&entries[i].key, memory_order_acquire);
 
-		if (!key || !definitions_may_thin(value, THINNED))
+		uint32_t number;
+
+		if (!key || !definitions_may_thin(value, THINNED) || !(number = *number_of(value & WIRE_ARG_MAX)))
 			continue;
-		for (uint32_t k = 0; k < result->count; k++)
-			if ((value & WIRE_ARG_MAX) == result->at[k].id) {
-				result->at[k].code = key;
-				result->at[k].c_apart = definitions_may_thin(value, THINNED_C_CALLS);
-			}
+		counts.at[number - 1].code = key;
+		counts.at[number - 1].c_apart = definitions_may_thin(value, THINNED_C_CALLS);
 	}
 }
 
-static double mean_ns(const struct call_times *times, double tick_ns)
+static void set_mean(struct call_times *times, double tick_ns)
 {
 	uint64_t ticks = times->ticks, calls = times->calls;
 
 	for (int i = 0; i < EVENT_COUNTS_LONGEST && times->calls >= MANY_CALLS; i++, calls--)
 		ticks -= times->longest[i];
-	return calls ? (double)ticks * tick_ns / (double)calls : EVENT_COUNTS_LONG_NS;
+	times->mean_ns = calls ? (double)ticks * tick_ns / (double)calls : EVENT_COUNTS_LONG_NS;
 }
 
-/* Chooses the shortest one that is left, and may be left out. Returns how many events that spares; 0: there is none. */
-static uint32_t next_choice(double tick_ns)
+/*
+ * Chooses the shortest one that is left, has this number of events at least, and may be left out. Returns how many
+ * events that spares; 0: there is none.
+ */
+static uint32_t next_choice(double least)
 {
 	struct function_events *best = NULL;
 	struct call_times *times = NULL;
@@ -242,10 +252,10 @@ static uint32_t next_choice(double tick_ns)
 		struct function_events *function = &counts.result.at[i / 2];
 		struct call_times *next = i % 2 ? &function->c : &function->own;
 
-		if (function->own.chosen || next->chosen || !function->code || !next->events ||
-		    (next == &function->c && !function->c_apart) || mean_ns(next, tick_ns) >= shortest)
+		if (function->own.chosen || next->chosen || !function->code || !next->events || next->events < least ||
+		    (next == &function->c && !function->c_apart) || next->mean_ns >= shortest)
 			continue;
-		shortest = mean_ns(next, tick_ns);
+		shortest = next->mean_ns;
 		best = function;
 		times = next;
 	}
@@ -259,7 +269,7 @@ const struct event_counts *event_counts_choose(double left)
 {
 	double tick_ns = (double)(now_ns() - counts.begin_ns) / (double)(clock_now() - counts.begin_ticks + 1);
 	struct event_counts *result = &counts.result;
-	uint32_t spared = 1;
+	uint32_t spared;
 	double events;
 
 	memset(counts.numbers, 0, sizeof(counts.numbers));
@@ -268,18 +278,20 @@ const struct event_counts *event_counts_choose(double left)
 	for (uint32_t i = 0; i < atomic_load(&process->slots_used); i++)
 		if (process->writers[i].slot)
 			read_ring(&process->writers[i], counts.heads[i]);
+	find_codes();
 	qsort(counts.at, counts.count, sizeof(counts.at[0]), by_events);
 	for (result->count = 0; result->count < counts.count && result->count < EVENT_COUNTS_MOST; result->count++) {
 		if (counts.at[result->count].own.events < LEAST_SHARE * (double)counts.events)
 			break;
 		result->at[result->count] = counts.at[result->count];
+		set_mean(&result->at[result->count].own, tick_ns);
+		set_mean(&result->at[result->count].c, tick_ns);
 	}
 	result->events = counts.events;
 	result->functions = counts.count;
-	find_codes();
 	events = (double)counts.events;
-	for (; events > left * (double)counts.events && spared; events -= spared)
-		spared = next_choice(tick_ns);
-	result->left = counts.events ? events / (double)counts.events : 1;
+	for (size_t i = 0; i < sizeof(least_shares) / sizeof(least_shares[0]); i++)
+		for (spared = 1; events > left * (double)counts.events && spared; events -= spared)
+			spared = next_choice(least_shares[i] * (double)counts.events);
 	return result;
 }

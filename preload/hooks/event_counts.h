@@ -19,7 +19,8 @@ struct call_times {
 	uint32_t calls; /* that have ended */
 	uint64_t ticks; /* of these, with callees */
 	uint64_t longest[EVENT_COUNTS_LONGEST];
-	bool chosen; /* to be left out */
+	double mean_ns; /* of these, without the longest */
+	bool chosen;	/* to be left out */
 };
 
 struct function_events {
@@ -30,14 +31,13 @@ struct function_events {
 	struct call_times c;   /* of the C functions that it calls, taken together */
 };
 
-#define EVENT_COUNTS_MOST 64
+#define EVENT_COUNTS_MOST 256
 
 struct event_counts {
 	struct function_events at[EVENT_COUNTS_MOST]; /* most events first */
 	uint32_t count;
 	uint64_t events;    /* 0: they are in the rings no more */
 	uint32_t functions; /* with events */
-	double left;	    /* share of all events that remains */
 };
 
 /* The moment from which events count. GIL held. */
@@ -46,6 +46,7 @@ void event_counts_begin(void);
 /*
  * Counts, and chooses the functions, and those whose calls of C functions, are to be left out so that the share `left`
  * of the events remains: what takes the least time a call first, and nothing that takes EVENT_COUNTS_LONG_NS or more.
+ * Functions with few of the events only if the others do not suffice.
  * GIL held. Valid until the next call.
  */
 #define EVENT_COUNTS_LONG_NS 10000

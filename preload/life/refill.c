@@ -145,6 +145,9 @@ static struct writer *begin_thread(void)
 	return writer;
 }
 
+/* What is written before the next event: a gap, a pause, what is thinned. A stack waits for its own room. */
+#define ROOM_WANTED (2 * WRITER_SPARE_WORDS + THIN_WORDS_MOST)
+
 /*
  * Waits for room, within the bound. Less than a quarter of the ring suffices. 1, 0, or -ESRCH: the collector is gone.
  */
@@ -152,7 +155,7 @@ static int wait_for_room(struct writer *writer)
 {
 	int waited = wait_unless_gone(room_has_quarter, writer);
 
-	return room_of(writer) > 2 * WRITER_SPARE_WORDS ? 1 : waited;
+	return room_of(writer) > ROOM_WANTED ? 1 : waited;
 }
 
 /* What the trace has of the stack is not known any more. Calls write it, so where none are recorded, nothing waits. */
@@ -403,7 +406,7 @@ static bool note_asked(struct writer *writer)
 static bool find_room(struct writer *writer, unsigned kind)
 {
 	note_asked(writer);
-	for (unsigned i = 0; room_of(writer) <= 2 * WRITER_SPARE_WORDS && i < COLLECTORS_IN_TURN; i++) {
+	for (unsigned i = 0; room_of(writer) <= ROOM_WANTED && i < COLLECTORS_IN_TURN; i++) {
 		uint32_t heartbeat = atomic_load(&process->header->heartbeat);
 		bool may_wait = wait_is_allowed();
 		int waited = wait_for_room(writer);
@@ -419,7 +422,7 @@ static bool find_room(struct writer *writer, unsigned kind)
 			return false;
 		}
 	}
-	return room_of(writer) > 2 * WRITER_SPARE_WORDS;
+	return room_of(writer) > ROOM_WANTED;
 }
 
 /*

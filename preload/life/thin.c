@@ -2,14 +2,16 @@
 #include "life/thin.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 #include "ring/process.h"
 #include "ring/room.h"
 
 struct change {
-	uint32_t head;
-	uint64_t extra[WIRE_EXTRA_MAX];
+	uint32_t count;
+	struct thin_event {
+		uint32_t head;
+		uint64_t extra[WIRE_EXTRA_MAX];
+	} events[WIRE_THIN_EVENTS];
 };
 
 /*
@@ -24,13 +26,14 @@ static _Atomic(const struct change *) last; /* NULL: nothing was thinned yet */
 void thin_change(unsigned kind, uint32_t value, uint64_t cpu_ns, const struct thin_set *set)
 {
 	struct change *change = &changes[next++ % CHANGES];
-	unsigned words = 1 + (set->count + 1) / 2;
+	uint32_t at = 0;
 
-	memset(change, 0, sizeof(*change));
-	change->head = wire_extended(kind, words, value);
-	change->extra[0] = cpu_ns;
-	for (uint32_t i = 0; i < set->count; i++)
-		change->extra[1 + i / 2] |= (uint64_t)set->ids[i] << i % 2 * 32;
+	change->count = 0;
+	do {
+		struct thin_event *event = &change->events[change->count++];
+
+		event->head = wire_thin_event(kind, value, cpu_ns, set->ids, set->count, &at, event->extra);
+	} while (at < set->count);
 	atomic_store_explicit(&last, change, memory_order_release);
 	process_expect_thin();
 }
@@ -49,6 +52,6 @@ void thin_put(struct writer *writer)
 {
 	const struct change *change = atomic_load_explicit(&last, memory_order_acquire);
 
-	if (change)
-		writer_put_words(writer, change->head, change->extra);
+	for (uint32_t i = 0; change && i < change->count; i++)
+		writer_put_words(writer, change->events[i].head, change->events[i].extra);
 }

@@ -12,8 +12,10 @@
 
 #include "ring/writer.h"
 
+#define THIN_WORDS_MOST (WIRE_THIN_EVENTS * (WIRE_EXTRA_MAX + 1)) /* that thin_put() writes */
+
 struct thin_set {
-	uint32_t ids[WIRE_THIN_MOST]; /* code ids, some with WIRE_THIN_C_CALLS */
+	uint32_t ids[WIRE_THIN_SET_MOST]; /* code ids, some with WIRE_THIN_C_CALLS */
 	uint32_t count;
 };
 
@@ -29,7 +31,7 @@ void thin_forget(void);
 /* Whether a thread that begins has to write what is thinned. */
 bool thin_any(void);
 
-/* Writes the last change. With room. */
+/* Writes the last change. With room for THIN_WORDS_MOST. */
 void thin_put(struct writer *writer);
 
 #endif

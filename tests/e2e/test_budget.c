@@ -310,6 +310,35 @@ SCENARIO(budget, begins_anew_after_a_fork, 9)
 	run_checked(python, "fork", true);
 }
 
+/* More functions than one event names; a cut names them all. */
+#define SPREAD 80
+
+SCENARIO(budget, leaves_out_many_functions, 9)
+{
+	struct outcome *outcome = can_thin(python) ? run_kind(python, "spread") : NULL, *cut;
+	json_t *report, *part;
+	int estimates = 0, in_the_part = 0;
+
+	if (!outcome)
+		return;
+	report = expect_numbers(outcome);
+	cut = tool("cut", "--from", text("%.2fs", 0.6 * outcome->seconds), "-o", "part.evp", outcome->trace);
+	expect(cut, cut->status == 0, "a part");
+	cut = tool("report", "--json", "part.evp");
+	part = json_loads(cut->out, 0, NULL);
+	for (int i = 0; i < SPREAD; i++) {
+		const char *name = text("spread_%d", i);
+
+		expect_number(outcome, report, name);
+		estimates += json_is_true(json_object_get(row_of(report, name), "estimated"));
+		in_the_part += json_is_true(json_object_get(row_of(part, name), "estimated"));
+	}
+	expect(outcome, estimates > SPREAD * 3 / 4, "%d of the functions are thinned", estimates);
+	expect(cut, in_the_part > SPREAD / 2, "%d of them in the part", in_the_part);
+	json_decref(report);
+	json_decref(part);
+}
+
 /* Calls while recording is stopped are neither recorded nor estimated. */
 SCENARIO(budget, is_kept_after_a_stop, 9)
 {

@@ -179,3 +179,38 @@ Test(thinning, ids_without_a_function_change_nothing)
 		cr_assert(!thinning_was(thinning, key));
 	thinning_free(thinning);
 }
+
+/* Events with the same CPU time are one change, in whatever order threads write them, and however often. */
+Test(thinning, a_change_of_many_functions_has_several_events)
+{
+	enum { COUNT = WIRE_THIN_MOST + 2, MORE = 2 * WIRE_THIN_SET_MOST };
+	struct thinning *thinning = thinning_new(2 * MORE + 2);
+	uint32_t ids[COUNT], at, later = COUNT + 1;
+	uint64_t extra[WIRE_EXTRA_MAX];
+
+	for (uint32_t i = 0; i < COUNT; i++)
+		ids[i] = i + 1;
+	for (int thread = 0; thread < 2; thread++) {
+		thinning_begin_thread(thinning);
+		for (at = 0; at < COUNT;) {
+			uint32_t head = wire_thin_event(WIRE_THIN, 0, 1000, ids, COUNT, &at, extra);
+
+			thinning_change(thinning, head, extra);
+		}
+		cr_assert_eq(thinning_last(thinning)->key_count, COUNT);
+		cr_assert_eq(thinning->state[2], THIN_MISSING);
+		cr_assert_eq(thinning->state[2 * COUNT], THIN_MISSING);
+		at = 0;
+		thinning_change(thinning, wire_thin_event(WIRE_THIN_END, 0, 2000, &later, 1, &at, extra), extra);
+		cr_assert_eq(thinning->state[2], THIN_RECORDED);
+		cr_assert_eq(thinning->state[2 * later], THIN_SAMPLED);
+	}
+	cr_assert_eq(thinning->change_count, 2);
+	cr_assert_eq(thinning_last(thinning)->key_count, 1);
+	for (uint32_t id = 1; id <= MORE; id++) { /* more than a library writes: the change has no room for the rest */
+		at = 0;
+		thinning_change(thinning, wire_thin_event(WIRE_THIN, 0, 3000, &id, 1, &at, extra), extra);
+	}
+	cr_assert_eq(thinning_last(thinning)->key_count, WIRE_THIN_SET_MOST);
+	thinning_free(thinning);
+}

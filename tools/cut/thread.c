@@ -223,15 +223,23 @@ static void put_stack(struct copy *copy)
 static void put_thinned(struct copy *copy)
 {
 	const struct thin_change *change = copy->replay->thinning ? thinning_last(copy->replay->thinning) : NULL;
-	uint64_t words[WIRE_EXTRA_MAX];
-	const uint64_t *extra;
-	uint32_t head;
+	uint32_t ids[WIRE_THIN_SET_MOST], count = 0, at = 0, head;
+	uint64_t extra[WIRE_EXTRA_MAX];
 
 	if (!change)
 		return;
-	extra = change->extra;
-	head = ids_of_event(&copy->cut->file->ids, change->head, &extra, words);
-	put_at(copy, copy->buffer.last, head, extra);
+	for (uint32_t i = 0; i < change->key_count; i++) {
+		uint32_t key = copy->replay->thinning->change_keys[change->first_key + i];
+		uint32_t id = ids_of(&copy->cut->file->ids, IDS_CODE, key / 2);
+
+		if (id)
+			ids[count++] = id | (key & 1 ? WIRE_THIN_C_CALLS : 0);
+	}
+	do {
+		head = wire_thin_event(wire_head_kind(change->head), change->head >> WIRE_VALUE_SHIFT, change->cpu_ns,
+				       ids, count, &at, extra);
+		put_at(copy, copy->buffer.last, head, extra);
+	} while (at < count);
 }
 
 /* --- steps --- */

@@ -218,23 +218,37 @@ static void end_thinned(struct call_walk *walk)
 	const struct walk_thinned ended = walk->thinned;
 
 	walk->thinned.count = 0;
+	walk->thinned.cpu_ns = 0;
 	if (ended.count && walk->visitor->thinned && walk->now_ns > ended.since_ns)
 		walk->visitor->thinned(walk->owner, walk, &ended);
 }
 
-/* Threads write again now and then what is thinned. */
+static bool has_key(const struct walk_thinned *thinned, uint32_t key)
+{
+	for (uint32_t i = 0; i < thinned->count; i++)
+		if (thinned->keys[i] == key)
+			return true;
+	return false;
+}
+
+/* Events with the same CPU time are one change, and threads write them again now and then. */
 static void walk_thin(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
 {
 	struct call_walk *walk = owner;
-	struct walk_thinned next = {.since_ns = shown_ns(walk, replay->now)};
+	struct walk_thinned *thinned = &walk->thinned;
+	uint64_t cpu_ns = wire_extra_words(head) ? *extra : 0;
 
-	for (unsigned i = 0; i < WIRE_THIN_MOST && wire_head_kind(head) == WIRE_THIN; i++)
-		if (thinned_key(head, extra, i))
-			next.keys[next.count++] = thinned_key(head, extra, i);
-	if (next.count == walk->thinned.count && !memcmp(next.keys, walk->thinned.keys, sizeof(next.keys)))
-		return;
-	end_thinned(walk);
-	walk->thinned = next;
+	if (!cpu_ns || thinned->cpu_ns != cpu_ns) {
+		end_thinned(walk);
+		thinned->since_ns = shown_ns(walk, replay->now);
+		thinned->cpu_ns = cpu_ns;
+	}
+	for (unsigned i = 0; i < WIRE_THIN_MOST && wire_head_kind(head) == WIRE_THIN; i++) {
+		uint32_t key = thinned_key(head, extra, i);
+
+		if (key && thinned->count < WIRE_THIN_SET_MOST && !has_key(thinned, key))
+			thinned->keys[thinned->count++] = key;
+	}
 }
 
 #define THINNED_NAMED 5

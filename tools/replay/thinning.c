@@ -33,6 +33,7 @@ void thinning_free(struct thinning *thinning)
 		return;
 	u64_map_done(&thinning->change_numbers);
 	free(thinning->changes);
+	free(thinning->change_keys);
 	free(thinning->samples);
 	u64_map_done(&thinning->pair_numbers);
 	free(thinning->pairs);
@@ -70,6 +71,36 @@ struct thin_change *thinning_last(struct thinning *thinning)
 	return thinning->at_ns ? change_at(thinning, thinning->at_ns) : NULL;
 }
 
+static bool names(const struct thinning *thinning, const struct thin_change *change, uint32_t key)
+{
+	for (uint32_t i = 0; i < change->key_count; i++)
+		if (thinning->change_keys[change->first_key + i] == key)
+			return true;
+	return false;
+}
+
+/* The keys of a change are one after the other; those of another one may have come in between. */
+static void add_key(struct thinning *thinning, struct thin_change *change, uint32_t key)
+{
+	bool moves = change->first_key + change->key_count != thinning->change_key_count;
+	uint32_t count = thinning->change_key_count + (moves ? change->key_count : 0);
+
+	if (change->key_count == WIRE_THIN_SET_MOST || names(thinning, change, key))
+		return;
+	if (grow_for(&thinning->change_keys, &thinning->change_keys_allocated, count, sizeof(key)) < 0) {
+		thinning->out_of_memory = true;
+		return;
+	}
+	if (moves) {
+		memcpy(&thinning->change_keys[thinning->change_key_count], &thinning->change_keys[change->first_key],
+		       change->key_count * sizeof(key));
+		change->first_key = thinning->change_key_count;
+	}
+	thinning->change_keys[count] = key;
+	thinning->change_key_count = count + 1;
+	change->key_count++;
+}
+
 void thinning_change(struct thinning *thinning, uint32_t head, const uint64_t *extra)
 {
 	bool sampled = wire_head_kind(head) == WIRE_THIN_END && wire_thin_why(head) == WIRE_BURST_RANDOM;
@@ -82,8 +113,8 @@ void thinning_change(struct thinning *thinning, uint32_t head, const uint64_t *e
 		return;
 	change->cpu_ns = *extra;
 	change->head = head;
-	memcpy(change->extra, extra, wire_extra_words(head) * sizeof(*extra));
-	memset(thinning->state, THIN_RECORDED, thinning->keys);
+	if (thinning->at_ns != *extra)
+		memset(thinning->state, THIN_RECORDED, thinning->keys);
 	thinning->at_ns = *extra;
 	for (unsigned i = 0; i < WIRE_THIN_MOST; i++) {
 		uint32_t key = thinned_key(head, extra, i);
@@ -93,6 +124,7 @@ void thinning_change(struct thinning *thinning, uint32_t head, const uint64_t *e
 		thinning->state[key] = (uint8_t)state;
 		thinning->thinned[key] = 1;
 		thinning->any = true;
+		add_key(thinning, change, key);
 	}
 }
 
@@ -164,14 +196,6 @@ static int by_key(const void *left, const void *right)
 	return compare_u64(a->key, b->key) ?: compare_u64(a->by, b->by) ?: compare_u64(a->burst_ns, b->burst_ns);
 }
 
-static bool names(const struct thin_change *change, uint32_t key)
-{
-	for (unsigned i = 0; i < WIRE_THIN_MOST; i++)
-		if (thinned_key(change->head, change->extra, i) == key)
-			return true;
-	return false;
-}
-
 static double event_ns(const struct thin_change *change)
 {
 	return wire_thin_cost(change->head) / 10.0;
@@ -209,7 +233,7 @@ static void find_stretches(const struct thinning *thinning, uint32_t by, struct 
 		double ns = length_ns(thinning, i);
 
 		burst_numbers[i] = 0;
-		if (ns <= 0 || !names(change, by))
+		if (ns <= 0 || !names(thinning, change, by))
 			continue;
 		if (wire_head_kind(change->head) == WIRE_THIN) {
 			bursts->missing_ns += ns;
@@ -330,7 +354,10 @@ static void estimate_one(const struct thinning *thinning, struct bursts *bursts,
 	estimate->width = (struct thin_values){scaled[0].width, scaled[1].width, scaled[2].width};
 }
 
-/* Functions whose calls are missing, and in no sample. */
+/*
+ * A function whose calls are missing, and in no sample. What a thinned function calls is rare there if there were
+ * bursts; the thinned function itself was thinned because it was called often, so it was where no burst was.
+ */
 static int estimate_unsampled(const struct thinning *thinning, struct bursts *bursts, uint32_t *burst_numbers,
 			      uint32_t key, uint32_t by, int (*take)(void *owner, const struct thin_estimate *estimate),
 			      void *owner)
@@ -338,7 +365,7 @@ static int estimate_unsampled(const struct thinning *thinning, struct bursts *bu
 	struct thin_estimate estimate = {.key = key};
 
 	find_stretches(thinning, by, bursts, burst_numbers);
-	estimate.known = bursts->count > 1;
+	estimate.known = key != by && bursts->count > 1;
 	return take(owner, &estimate);
 }
 

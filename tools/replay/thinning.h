@@ -20,13 +20,16 @@
 
 enum thin_state { THIN_RECORDED = 0, THIN_MISSING = 1, THIN_SAMPLED = 2 };
 
-/* A change of what is thinned, in all threads of the process, and what was recorded until the next one. */
+/*
+ * A change of what is thinned, in all threads of the process, and what was recorded until the next one. All events with
+ * its CPU time say what it is.
+ */
 struct thin_change {
 	uint64_t cpu_ns;
-	uint32_t head; /* of the event */
-	uint64_t extra[WIRE_EXTRA_MAX];
-	uint64_t ends;	 /* of calls of functions that are not thinned */
-	uint64_t events; /* calls and ends */
+	uint32_t head;		       /* of an event */
+	uint32_t first_key, key_count; /* in thinning->change_keys */
+	uint64_t ends;		       /* of calls of functions that are not thinned */
+	uint64_t events;	       /* calls and ends */
 };
 
 struct thin_values {
@@ -56,6 +59,8 @@ struct thinning {
 	struct thin_change *changes;
 	uint32_t change_count;
 	size_t changes_allocated;
+	uint32_t *change_keys; /* thinned_key() of the functions of each change */
+	uint32_t change_key_count, change_keys_allocated;
 	struct u64_map change_numbers; /* by CPU time: 1 + index */
 	struct thin_sample *samples;   /* of one function in one burst there may be several */
 	size_t sample_count, samples_allocated;

@@ -72,6 +72,20 @@ def long_loop():
         abs(i)
 
 
+SPREAD = 80
+for number in range(SPREAD):
+    exec(compile("def spread_%d():\n    counts.spread_%d += 1" % (number, number), __file__, "exec"))
+    setattr(counts, "spread_%d" % number, 0)
+
+
+def spread(functions=[globals()["spread_%d" % number] for number in range(SPREAD)]):
+    """Most of the time is in no function more than in another."""
+    long_one()
+    for _ in range(10):
+        for function in functions:
+            function()
+
+
 def second():
     for i in range(300):
         other(i)
@@ -91,11 +105,12 @@ def subscripts(sequence=Sequence()):
 
 @contextlib.contextmanager
 def guarded():
+    """It is entered twice: that it goes on counts as a call, as cProfile has it."""
     counts.guarded += 1
     try:
         yield
     except KeyError:
-        pass
+        counts.guarded += 1
 
 
 def throws():
@@ -196,7 +211,7 @@ elif kind == "phases":
     until(begin + limit, second)
 elif kind == "loops":
     until(begin + limit, long_loop)
-elif kind in ("subscripts", "throws"):
+elif kind in ("spread", "subscripts", "throws"):
     until(begin + limit, globals()[kind])
 elif kind == "deep":
     until(begin + limit / 2, work)
