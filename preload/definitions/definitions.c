@@ -316,11 +316,10 @@ bool definitions_hides_code(struct object *code)
 
 #define ALL_THINNED ((uint64_t)CODE_SLOW_THINNED << 32 | CODE_THINNED)
 
-/* A generator's steps are its events: its C functions are not left out alone. */
+/* The steps of a generator or coroutine are its events: its C functions are not left out alone. */
 bool definitions_may_thin(uint64_t value, enum thinned thinned)
 {
-	return value <= CODE_PLAIN_MAX ||
-	       (value >> 32 == CODE_SLOW_GENERATOR && !(value & CODE_IS_COROUTINE) && thinned != THINNED_C_CALLS);
+	return value <= CODE_PLAIN_MAX || (value >> 32 == CODE_SLOW_GENERATOR && thinned != THINNED_C_CALLS);
 }
 
 bool definitions_thin_code(const struct object *code, uint32_t id, enum thinned thinned)

@@ -67,7 +67,7 @@ enum thinned { THINNED_NOT, THINNED_C_CALLS, THINNED };
  */
 bool definitions_thin_code(const struct object *code, uint32_t id, enum thinned thinned);
 
-/* Whether a code object with this value in ids.h may be thinned so: no coroutine, and nothing that is examined. */
+/* Whether a code object with this value in ids.h may be thinned so: nothing that is examined. */
 bool definitions_may_thin(uint64_t value, enum thinned thinned);
 
 /* What of it is left out now. */

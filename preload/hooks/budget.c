@@ -29,16 +29,17 @@
 #define AGAIN_NS 2000000
 #define BURST_WAIT_MIN_NS 200000000.0 /* mean time from a burst to the next one */
 #define BURST_WAIT_MAX_NS 5e9
-#define BURST_SHARE 0.25   /* of the budget, for bursts */
-#define LEAVE 0.75	   /* of the budget, for what is recorded all the time */
-#define LEAVE_MIN 0.25	   /* ... with debts, and ... */
-#define LEAVE_MAX 2	   /* ... with savings */
-#define OVER 1.3	   /* times what was expected: more functions are chosen */
-#define FAR_OVER 4	   /* times the wanted share: a full set is made anew before a burst is due ... */
-#define ANEW_NS 50000000   /* ... after this CPU time, and each time twice that */
-#define SETTLE_NS 5e8	   /* CPU time in which a debt is paid */
-#define LEAST_AFTER_NS 5e8 /* CPU time */
-#define SAVED_NS 2e9	   /* CPU time whose budget may be saved */
+#define BURST_SHARE 0.25     /* of the budget, for bursts */
+#define LEAVE 0.75	     /* of the budget, for what is recorded all the time */
+#define LEAVE_MIN 0.25	     /* ... with debts, and ... */
+#define LEAVE_MAX 2	     /* ... with savings */
+#define LEAST_OF_BUDGET 0.02 /* a function that costs less is left alone, or has few events */
+#define OVER 1.3	     /* times what was expected: more functions are chosen */
+#define FAR_OVER 4	     /* times the wanted share: a full set is made anew before a burst is due ... */
+#define ANEW_NS 50000000     /* ... after this CPU time, and each time twice that */
+#define SETTLE_NS 5e8	     /* CPU time in which a debt is paid */
+#define LEAST_AFTER_NS 5e8   /* CPU time */
+#define SAVED_NS 2e9	     /* CPU time whose budget may be saved */
 /*
  * A collector with less CPU time at the beginning is that of this session. Its CPU time counts, but for what cannot be
  * due to the events of this process.
@@ -266,7 +267,7 @@ static uint32_t place_of(uint32_t id)
 }
 
 /*
- * Adds the chosen functions whose code is plain: no coroutine, and nothing that is examined at each call. Returns how
+ * Adds the chosen functions whose code is plain: nothing that is examined at each call. Returns how
  * many there are.
  */
 static uint32_t take_set(const struct event_counts *counts)
@@ -311,7 +312,7 @@ static bool choose(uint64_t now_ns)
 	uint32_t taken = 0;
 
 	if (full > wanted) {
-		counts = event_counts_choose(wanted / full);
+		counts = event_counts_choose(wanted / full, LEAST_OF_BUDGET * allowed_share() / full);
 		taken = take_set(counts);
 		budget.expected = taken || !counts->events ? 0 : full;
 		if (budget.listens) /* after restart_events(): the code of each is instrumented again */

@@ -15,9 +15,8 @@
 #define WORDS_MOST 65536
 #define DEPTH 256
 #define MANY_CALLS 64
-#define LEAST_SHARE 0.002
-/* Of all events: functions with less are left alone; the second where those with the first do not suffice. */
-static const double least_shares[] = {0.01, LEAST_SHARE};
+#define LESS_SHARE 0.01	  /* of all events: a function with less is left alone if those with more suffice ... */
+#define LEAST_SHARE 0.002 /* ... and with less than this in any case */
 
 static struct {
 	uint64_t heads[RING_SLOTS]; /* of the rings, at the beginning */
@@ -165,6 +164,10 @@ static void take_event(struct reading *reading, uint32_t head)
 		counts.events++;
 	if (kind >= WIRE_C_CALL && kind <= WIRE_C_EXCEPTION && top)
 		take_c_event(top, kind == WIRE_C_CALL, reading->now);
+	if (kind == WIRE_TASK && (function = function_of(wire_head_arg(head)))) {
+		function->steps = true;
+		function->own.events++;
+	}
 	if (kind < WIRE_CALL || kind > WIRE_UNWIND || !(function = function_of(wire_head_arg(head))))
 		return;
 	if (kind <= WIRE_THROW)
@@ -239,10 +242,10 @@ static void set_mean(struct call_times *times, double tick_ns)
 }
 
 /*
- * Chooses the shortest one that is left, has this number of events at least, and may be left out. Returns how many
- * events that spares; 0: there is none.
+ * Chooses the shortest one that is left, has this number of events at least, and may be left out; steps: tasks, too.
+ * Returns how many events that spares; 0: there is none.
  */
-static uint32_t next_choice(double least)
+static uint32_t next_choice(double least, bool steps)
 {
 	struct function_events *best = NULL;
 	struct call_times *times = NULL;
@@ -253,7 +256,8 @@ static uint32_t next_choice(double least)
 		struct call_times *next = i % 2 ? &function->c : &function->own;
 
 		if (function->own.chosen || next->chosen || !function->code || !next->events || next->events < least ||
-		    (next == &function->c && !function->c_apart) || next->mean_ns >= shortest)
+		    (function->steps && !steps) || (next == &function->c && !function->c_apart) ||
+		    next->mean_ns >= shortest)
 			continue;
 		shortest = next->mean_ns;
 		best = function;
@@ -265,12 +269,20 @@ static uint32_t next_choice(double least)
 	return times == &best->own && best->c.chosen ? times->events - best->c.events : times->events;
 }
 
-const struct event_counts *event_counts_choose(double left)
+/* Chooses functions with that many events, until no more than `most` of all events are left. Returns these. */
+static double leave_out(double least, bool steps, double events, double most)
 {
-	double tick_ns = (double)(now_ns() - counts.begin_ns) / (double)(clock_now() - counts.begin_ticks + 1);
+	uint32_t spared = 1;
+
+	for (; events > most && spared; events -= spared)
+		spared = next_choice(least, steps);
+	return events;
+}
+
+/* The functions with the most events since the beginning. */
+static void count_events(double tick_ns)
+{
 	struct event_counts *result = &counts.result;
-	uint32_t spared;
-	double events;
 
 	memset(counts.numbers, 0, sizeof(counts.numbers));
 	counts.count = 0;
@@ -289,9 +301,19 @@ const struct event_counts *event_counts_choose(double left)
 	}
 	result->events = counts.events;
 	result->functions = counts.count;
-	events = (double)counts.events;
-	for (size_t i = 0; i < sizeof(least_shares) / sizeof(least_shares[0]); i++)
-		for (spared = 1; events > left * (double)counts.events && spared; events -= spared)
-			spared = next_choice(least_shares[i] * (double)counts.events);
-	return result;
+}
+
+const struct event_counts *event_counts_choose(double left, double least)
+{
+	double tick_ns = (double)(now_ns() - counts.begin_ns) / (double)(clock_now() - counts.begin_ticks + 1), all,
+	       events;
+
+	count_events(tick_ns);
+	events = all = (double)counts.events;
+	least = least < LEAST_SHARE ? LEAST_SHARE : least > LESS_SHARE ? LESS_SHARE : least;
+	for (int steps = 0; steps < 2; steps++) {
+		events = leave_out(LESS_SHARE * all, steps, events, left * all);
+		events = leave_out(least * all, steps, events, left * all);
+	}
+	return &counts.result;
 }

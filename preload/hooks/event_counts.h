@@ -26,6 +26,7 @@ struct call_times {
 struct function_events {
 	const struct object *code; /* NULL: it has no id any more */
 	uint32_t id;
+	bool steps;	       /* some of its events are the steps of tasks */
 	bool c_apart;	       /* the C functions that it calls may be left out alone */
 	struct call_times own; /* events: with those of the C functions that it calls */
 	struct call_times c;   /* of the C functions that it calls, taken together */
@@ -46,10 +47,11 @@ void event_counts_begin(void);
 /*
  * Counts, and chooses the functions, and those whose calls of C functions, are to be left out so that the share `left`
  * of the events remains: what takes the least time a call first, and nothing that takes EVENT_COUNTS_LONG_NS or more.
- * Functions with few of the events only if the others do not suffice.
+ * If these do not suffice, functions with a share of `least` of the events, and then coroutines that are tasks: what
+ * these call belongs to no task meanwhile.
  * GIL held. Valid until the next call.
  */
 #define EVENT_COUNTS_LONG_NS 10000
-const struct event_counts *event_counts_choose(double left);
+const struct event_counts *event_counts_choose(double left, double least);
 
 #endif

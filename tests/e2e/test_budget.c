@@ -13,9 +13,18 @@
 #define TIMEOUT_S 300
 #define SECONDS "1.5"
 
-static const char *const functions[] = {
-    "tiny",    "other", "long_one",   "raises", "fib", "long_loop", "<built-in method builtins.abs>",
-    "guarded", "deep",	"__getitem__"};
+static const char *const functions[] = {"tiny",
+					"other",
+					"long_one",
+					"raises",
+					"fib",
+					"long_loop",
+					"<built-in method builtins.abs>",
+					"guarded",
+					"deep",
+					"__getitem__",
+					"small",
+					"steps_of_a_task"};
 
 static const json_t *row_of(const json_t *report, const char *function)
 {
@@ -375,6 +384,18 @@ SCENARIO_SOME(budget, counts_subscripts, 9)
 SCENARIO_SOME(budget, counts_what_throws, 9)
 {
 	check_kind(python, "throws", NULL);
+}
+
+/* A coroutine that others await is thinned as other functions are, one that is a task where nothing else suffices. */
+SCENARIO(budget, counts_coroutines, 9)
+{
+	struct outcome *outcome = run_checked(python, "tasks", false);
+	struct outcome *report = outcome ? tool("report", "--json", outcome->trace) : NULL;
+	json_t *json = report ? json_loads(report->out, 0, NULL) : NULL;
+
+	if (json)
+		expect_thinned(outcome, json, "small");
+	json_decref(json);
 }
 
 /* From 3.11 on, calls between Python functions take no room of the C stack. A budget leaves it so. */

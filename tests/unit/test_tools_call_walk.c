@@ -610,6 +610,37 @@ Test(walk, an_exception_thrown_into_a_task)
 		     "10 -b unwind 0 (0)\n10 +a resume task 1\n10 -a unwind 0 (0)\nend\n");
 }
 
+static void thin(unsigned kind, uint32_t code, uint64_t cpu_ns)
+{
+	const uint64_t words[] = {cpu_ns, code};
+
+	fixture_extended(fixture, thread, kind, 0, words, 2, 0);
+}
+
+/* While a task is thinned it may end, and another one get its address. Other functions' tasks go on. */
+Test(walk, a_task_that_was_thinned_is_another_one)
+{
+	thin(WIRE_THIN_END, 0, 1000); /* there is a budget */
+	step(0x10, WIRE_CALL, A, 0);
+	event(WIRE_YIELD, A, 1);
+	step(0x20, WIRE_CALL, B, 0);
+	event(WIRE_YIELD, B, 1);
+	thin(WIRE_THIN, A, 2000);
+	step(0x20, WIRE_RESUME, B, 0);
+	event(WIRE_YIELD, B, 1);
+	thin(WIRE_THIN_END, A, 3000);
+	step(0x10, WIRE_RESUME, A, 0);
+	event(WIRE_YIELD, A, 1);
+	step(0x20, WIRE_RESUME, B, 0);
+	event(WIRE_RETURN, B, 1);
+	step(0x10, WIRE_RESUME, A, 0);
+	event(WIRE_RETURN, A, 1);
+	fixture_end(fixture);
+	expect_story("thread 11\n0 +a call task 1\n1 -a yield 1 (0)\n1 +b call task 2\n2 -b yield 1 (0)\n"
+		     "2 +b resume task 2\n3 -b yield 1 (0)\n3 +a resume task 3\n4 -a yield 1 (0)\n"
+		     "4 +b resume task 2\n5 -b return 1 (0)\n5 +a resume task 3\n6 -a return 1 (0)\nend\n");
+}
+
 Test(walk, a_task_whose_function_is_hidden)
 {
 	set_filter(FILTER_EXCLUDE, "a");

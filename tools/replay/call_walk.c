@@ -57,6 +57,28 @@ static void report_frames(struct call_walk *walk, uint32_t number)
 
 /* --- tasks --- */
 
+static void note_key(struct call_walk *walk, uint32_t key)
+{
+	if (!walk->replay.thinning)
+		return;
+	if (grow_for(&walk->task_keys, &walk->task_keys_allocated, walk->task_count, sizeof(key)) < 0)
+		walk_fail(walk, -ENOMEM);
+	else
+		walk->task_keys[walk->task_count] = key;
+}
+
+/* The end of a task that is thinned is not recorded: what has its address later may be another one. */
+static void forget_thinned_tasks(struct call_walk *walk)
+{
+	for (size_t i = 0; walk->task_count && walk->tasks.slots && i <= walk->tasks.mask; i++) {
+		uint32_t number = (uint32_t)walk->tasks.slots[i].value;
+
+		if (number < walk->task_keys_allocated &&
+		    thinning_misses(walk->replay.thinning, walk->task_keys[number]))
+			walk->tasks.slots[i].value = 0;
+	}
+}
+
 /*
  * The task that this frame starts or continues; 0: none. Until Python 3.9, an exception thrown into a task is reported
  * first in the innermost coroutine, where it arrives. That coroutine looks like a task, but its address is unknown, so
@@ -75,8 +97,10 @@ static uint64_t task_of(struct call_walk *walk, const struct walk_frame *frame)
 	}
 	if (frame->kind == WIRE_THROW)
 		*number = found;
-	else if (frame->kind == WIRE_CALL || !*number)
+	else if (frame->kind == WIRE_CALL || !*number) {
 		*number = (uint64_t)walk->step_name << 32 | ++walk->task_count;
+		note_key(walk, frame->key);
+	}
 	return *number;
 }
 
@@ -126,7 +150,9 @@ char *walk_task_name(const struct call_walk *walk, const struct walk_frame *fram
 static void forget_tasks(struct call_walk *walk)
 {
 	u64_map_done(&walk->tasks);
-	walk->task_count = 0;
+	free(walk->task_keys);
+	walk->task_keys = NULL;
+	walk->task_count = walk->task_keys_allocated = 0;
 	walk->step = 0;
 }
 
@@ -249,6 +275,8 @@ static void walk_thin(void *owner, struct replay *replay, uint32_t head, const u
 		if (key && thinned->count < WIRE_THIN_SET_MOST && !has_key(thinned, key))
 			thinned->keys[thinned->count++] = key;
 	}
+	if (wire_head_kind(head) == WIRE_THIN)
+		forget_thinned_tasks(walk);
 }
 
 #define THINNED_NAMED 5

@@ -80,6 +80,8 @@ struct call_walk {
 	int error;
 	struct u64_map tasks; /* live tasks: address to number, with the name in the high half */
 	uint32_t task_count;
+	uint32_t *task_keys; /* with EVPROF_BUDGET: the key of each task, by its number */
+	uint32_t task_keys_allocated;
 	uint64_t step; /* task of the next call, 0: none; step_key is the call's key */
 	uint32_t step_key;
 	uint32_t step_name;

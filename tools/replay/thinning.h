@@ -107,6 +107,12 @@ static inline bool thinning_samples(const struct thinning *thinning, uint32_t ke
 	return key < thinning->keys && thinning->state[key] == THIN_SAMPLED;
 }
 
+/* Whether its calls are not recorded now. */
+static inline bool thinning_misses(const struct thinning *thinning, uint32_t key)
+{
+	return key < thinning->keys && thinning->state[key] == THIN_MISSING;
+}
+
 /*
  * A call has ended. caller: the key of its caller, or of any recorded function if it has none. True: it is in the
  * sample of a thinned function.

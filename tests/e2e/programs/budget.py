@@ -7,12 +7,14 @@ import threading
 import time
 
 kind, limit = sys.argv[1], float(sys.argv[2])
+if kind == "tasks":
+    import asyncio
 
 
 class Counts(object):
     def __init__(self):
         self.tiny = self.other = self.long_one = self.raises = self.fib = self.steps = self.long_loop = 0
-        self.guarded = self.deep = self.__dict__["__getitem__"] = 0
+        self.guarded = self.deep = self.small = self.steps_of_a_task = self.__dict__["__getitem__"] = 0
 
 
 counts = Counts()
@@ -119,6 +121,27 @@ def throws():
             raises()
 
 
+async def small():
+    counts.small += 1
+
+
+async def steps_of_a_task():
+    """The steps of a task: that it goes on counts as a call, as cProfile has it."""
+    for _ in range(4):
+        counts.steps_of_a_task += 1
+        await small()
+        await asyncio.sleep(0)
+    counts.steps_of_a_task += 1
+
+
+def tasks():
+    async def main():
+        long_one()
+        await asyncio.gather(*[steps_of_a_task() for _ in range(100)])
+
+    asyncio.run(main())
+
+
 def deep(n):
     counts.deep += 1
     tiny(n)
@@ -211,7 +234,7 @@ elif kind == "phases":
     until(begin + limit, second)
 elif kind == "loops":
     until(begin + limit, long_loop)
-elif kind in ("spread", "subscripts", "throws"):
+elif kind in ("spread", "subscripts", "tasks", "throws"):
     until(begin + limit, globals()[kind])
 elif kind == "deep":
     until(begin + limit / 2, work)
