@@ -565,8 +565,8 @@ static void judge_logs(const struct live *live, const char *first, const char *s
 /* The Collector that tests/otel builds is killed in the middle, and comes back. */
 SCENARIO(push, collector_of_opentelemetry, SCENARIO_ONCE)
 {
-	struct outcome *built =
-	    run(.how = JOB_BARE, .args = {program_path("../../otel/collector.sh")}, .lingers = true, .timeout_s = 900);
+	struct outcome *built = run(.how = JOB_BARE, .args = {program_path("../../otel/collector.sh")}, .lingers = true,
+				    .timeout_s = 900, .env = {test_all() ? "EVPROF_TEST_ALL=1" : NULL});
 	char first[PATH_MAX];
 	struct background *collector;
 	struct live live;

@@ -39,8 +39,8 @@ def record(place, *arguments):
 def record_all():
     """Four processes of each version, of which one asks much more often, and one has a slow page; a leak over six days."""
     for host in "abcd":
-        record("web/version=1/host=%s/w.evp" % host, 3, 5, 1000)
-        record("web/version=2/host=%s/w.evp" % host, 4, 150, 1000)
+        record("web/version=1/host=%s/w.evp" % host, 3, 40, 1000)
+        record("web/version=2/host=%s/w.evp" % host, 4, 240, 1000)
     record("odd/host=a/a.evp", 3, 5, 1000)
     for host in "bcdef":
         record("odd/host=%s/x.evp" % host, 30 if host == "d" else 3, 5, 1000, *([7] if host == "e" else []))
