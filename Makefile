@@ -5,7 +5,7 @@
 #   make demo            install what is missing, build, profile a program, print the report
 #   make test            install what is missing, build, check the rules, run unit and end-to-end tests
 #   make check-all       everything that can be checked: test, lint, sanitizers, fuzzing
-#   make bench | fuzz | stress | model | musl | lint | format | check-rules | coverage | clean
+#   make bench | bench-peers | fuzz | stress | model | musl | lint | format | check-rules | coverage | clean
 #   make install | uninstall          PREFIX (default /usr/local), DESTDIR
 #   make wheel | sdist | release-check  packages for pip in dist/ (MACHINES="x86_64 aarch64"), and their check
 #   make deb | rpm       packages for this machine's distribution in dist/deb, dist/rpm
@@ -362,7 +362,7 @@ coverage:
 
 # ---- Fuzz and bench -------------------------------------------------------------------------------------------------
 
-.PHONY: fuzz fuzz-run bench stress model musl
+.PHONY: fuzz fuzz-run bench bench-peers stress model musl
 fuzz:
 	@$(MAKE) --no-print-directory FUZZ=1 CC='$(CLANG)' fuzz-run
 
@@ -386,6 +386,10 @@ model:
 
 bench: all
 	@EVPROF_BUILD='$(abspath $(B))' tests/bench/run
+
+bench-peers: all
+	@EVPROF_BENCH_PEERS=1 EVPROF_TEST_PYTHONS=3.13 sh tests/interpreters/packages.sh
+	@EVPROF_BUILD='$(abspath $(B))' tests/bench/run --section peers --python 3.13 --python 3.15 --write-docs
 
 # ---- Demo -----------------------------------------------------------------------------------------------------------
 

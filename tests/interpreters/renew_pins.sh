@@ -1,5 +1,5 @@
 #!/bin/sh
-# renew_pins.sh [--wanted] [VERSION | VERSION-frontends | VERSION-peaks | VERSION-stores | viztracer | pyperformance | fleet | npm | packaging | ci | docs]... - writes the pins anew: the newest packages of the indexes, now.
+# renew_pins.sh [--wanted] [VERSION | VERSION-frontends | VERSION-peaks | VERSION-peers | VERSION-stores | viztracer | pyperformance | pprofile | fleet | npm | packaging | ci | docs]... - writes the pins anew: the newest packages of the indexes, now.
 #
 #     tests/interpreters/renew_pins.sh               all of pins/; some minutes, and a GB to fetch
 #     tests/interpreters/renew_pins.sh 3.15 npm      pins/3.15.txt and pins/npm only
@@ -22,6 +22,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/evprof
 . "$here/pip.sh"
 EVPROF_SETUP_END=$(($(date +%s) + 7200))
 peaks="3.12-peaks 3.13-peaks"
+peers=3.13-peers
 versions="3.6 3.7 3.8 3.9 3.10 3.11 3.12 3.13 3.13t 3.14 3.15"
 frontends="3.8-frontends 3.9-frontends 3.10-frontends 3.11-frontends 3.12-frontends 3.13-frontends 3.13t-frontends 3.14-frontends
 	3.15-frontends"
@@ -37,12 +38,15 @@ fail() {
 # For programs under evprof; what trio wants until 3.10, because pip asks its own version of Python what a dependency is
 # for; readers of pstats files, which want 3.9; for the package in tools/python, on two versions, because they are large.
 # VERSION; VERSION-frontends: pytest and Jupyter, in a folder of their own; VERSION-services: web frameworks, their servers and
-# tracers, on three versions; VERSION-tables: what reads folders of tables; VERSION-stores: a server of S3; VERSION-peaks: memray, and what the programs use whose memory is compared with memray's.
+# tracers, on three versions; VERSION-tables: what reads folders of tables; VERSION-stores: a server of S3; VERSION-peaks: memray, and what the programs use whose memory is compared with memray's;
+# VERSION-peers: other profilers, and what a program that is profiled wants.
 wanted() {
 	case $1 in
 	3.12-peaks) echo "memray numpy<2" && return ;;
 	3.13-peaks) echo "memray pandas scikit-learn lxml pillow sqlalchemy" && return ;;
 	*-peaks) return ;;
+	3.13-peers) echo "viztracer trace0 memray py-spy scalene pyinstrument line_profiler yappi sqlglot" && return ;;
+	*-peers) return ;;
 	3.8-services | 3.11-services | 3.13-services)
 		list="flask django fastapi gunicorn uvicorn celery opentelemetry-sdk sentry-sdk"
 		case $1 in 3.8-* | 3.9-* | 3.10-*) list="$list exceptiongroup typing_extensions importlib_metadata zipp backports.zoneinfo" ;; esac
@@ -193,16 +197,17 @@ renew_for_several() { # FILE PACKAGE...
 	mv "$work/pins" "$here/../../$file"
 }
 
-renew_fleet() {
-	mkdir -p "$work/fleet"
-	pip 600 download --no-deps --no-binary :all: --no-build-isolation --dest "$work/fleet" 'pyspark>=4,<5' >>"$work/log" 2>&1 ||
-		fail "no Spark from the index; see $work/log"
+# FILE PACKAGE: what comes as source only.
+renew_source() {
+	mkdir -p "$work/$1"
+	pip 600 download --no-deps --no-binary :all: --no-build-isolation --dest "$work/$1" "$2" >>"$work/log" 2>&1 ||
+		fail "no $2 from the index; see $work/log"
 	{
 		echo "# Made by tests/interpreters/renew_pins.sh."
-		basename "$work"/fleet/pyspark-*.tar.gz .tar.gz | sed 's/-/==/' | tr -d '\n'
-		hash_of "$work"/fleet/pyspark-*.tar.gz
+		basename "$work/$1"/*.tar.gz .tar.gz | sed 's/-/==/' | tr -d '\n'
+		hash_of "$work/$1"/*.tar.gz
 		echo
-	} >"$pins/fleet.txt"
+	} >"$pins/$1.txt"
 }
 
 renew_npm() {
@@ -220,13 +225,14 @@ trap '[ $? = 0 ] && rm -rf "$work"' EXIT
 have_pip || fail "no Python here can make an environment with pip"
 [ $# -gt 0 ] || {
 	# shellcheck disable=SC2086 # words
-	set -- $versions $frontends $services $tables $stores $peaks viztracer pyperformance fleet npm packaging ci docs
+	set -- $versions $frontends $services $tables $stores $peaks $peers viztracer pyperformance pprofile fleet npm packaging ci docs
 }
 for one in "$@"; do
 	case $one in
 	npm) renew_npm ;;
 	viztracer | pyperformance) renew_wheel "$one" ;;
-	fleet) renew_fleet ;;
+	fleet) renew_source fleet 'pyspark>=4,<5' ;;
+	pprofile) renew_source pprofile pprofile ;;
 	packaging) renew_packaging ;;
 	ci) renew_for_several tools/packaging/pins/ci.txt check-jsonschema ;;
 	docs) renew_for_several tools/docs/pins.txt sphinx myst-parser furo ;;
@@ -235,6 +241,6 @@ for one in "$@"; do
 		# shellcheck disable=SC2046 # words
 		renew "$pins/$one.txt" $(wanted "$one")
 		;;
-	*) fail "no pins of \"$one\"; one of: $versions $frontends $services $tables $stores $peaks viztracer pyperformance fleet npm packaging ci docs" ;;
+	*) fail "no pins of \"$one\"; one of: $versions $frontends $services $tables $stores $peaks $peers viztracer pyperformance pprofile fleet npm packaging ci docs" ;;
 	esac
 done

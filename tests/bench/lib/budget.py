@@ -1,9 +1,8 @@
 """What a budget costs, and what its estimates are worth, over programs of pyperformance with a fixed number of loops.
 
-Bare and each budget run in turn. Cost is CPU time of program and collector together: orphans come to this process. An
-exact recording of the same work is the oracle of the estimates.
+Bare and each budget run in turn. Cost is CPU time of program and collector together. An exact recording of the same work
+is the oracle of the estimates.
 """
-import ctypes
 import json
 import os
 import subprocess
@@ -16,35 +15,20 @@ PROGRAMS = """async_generators async_tree barnes_hut bpe_tokeniser chaos compreh
 fannkuch float generators go hexiom json_dumps json_loads logging mdp meteor_contest nbody nqueens pathlib pickle pidigits pprint
 pyflate raytrace regex_compile richards richards_super scimark spectral_norm telco tomli_loads typing_runtime_protocols
 unpack_sequence xml_etree""".split()
-ARGUMENTS = {"async_tree": ["none"], "logging": ["format"], "pickle": ["--pure-python", "pickle"]}
+ARGUMENTS = {"async_tree": ["none"], "sqlglot_v2": ["normalize"], "logging": ["format"], "pickle": ["--pure-python", "pickle"]}
 RUN = os.path.join(target.BENCH, "pyperf_loops", "run.py")
-PR_SET_CHILD_SUBREAPER = 36
-
-
-def sources():
-    """Where tests/interpreters/packages.sh puts pyperformance."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    folder = os.environ.get("TEST_PACKAGES") or os.path.join(cache, "evprof", "packages")
-    return os.path.join(folder, "pyperformance", "pyperformance", "data-files", "benchmarks")
-
+SOURCES = os.path.join(target.packages("pyperformance"), "pyperformance", "data-files", "benchmarks")
 
 def words(program):
-    return [RUN, os.path.join(sources(), "bm_" + program, "run_benchmark.py")] + ARGUMENTS.get(program, [])
+    """What runs a program of pyperformance, see pyperf_loops/run.py."""
+    return [RUN, os.path.join(SOURCES, "bm_" + program, "run_benchmark.py")] + ARGUMENTS.get(program, [])
 
 
 def run(interpreter, program, env, prefix=()):
-    """The result, with the CPU time of everything that the run has left to this process, such as its collector."""
-    result = target.run(interpreter, words(program), env, prefix)
-    cpu = result.cpu_s
-    while True:
-        try:
-            usage = os.wait4(-1, 0)[2]
-        except ChildProcessError:
-            break
-        cpu += usage.ru_utime + usage.ru_stime
+    result = target.run_whole(interpreter, words(program), env, prefix)
     if result.status:
         raise target.Failed("%s: status %d: %s" % (program, result.status, target.last_line(result.err)))
-    return result._replace(cpu_s=cpu)
+    return result
 
 
 def functions(trace):
@@ -91,10 +75,9 @@ def measure_program(interpreter, program, rounds, scratch):
 
 
 def measure(rows, interpreters, rounds, programs, scratch, progress, failures):
-    if not os.path.isdir(sources()):
+    if not os.path.isdir(SOURCES):
         failures.append("budget: pyperformance is not there; EVPROF_TEST_ALL=1 sh tests/interpreters/packages.sh fetches it")
         return
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     for interpreter in interpreters:
         if interpreter.minor < 9:
             continue

@@ -1,4 +1,5 @@
 """The limits of the design, and the markdown that shows them with the figures."""
+import statistics
 
 BEGIN = "<!-- bench: begin; tests/bench/run --write-docs writes what is between these lines -->"
 END = "<!-- bench: end -->"
@@ -212,6 +213,40 @@ def scale_table(rows):
     return table(["query", "of", "billion events", "workers", "s", "CPU s", "peak MiB", "GB read", "M events a second"], lines)
 
 
+def peer_rows(rows):
+    """One row for each profiler, over the programs that it ran."""
+    lines = []
+    for name in dict.fromkeys(row["peer"] for row in rows):
+        own = [row for row in rows if row["peer"] == name]
+        ran = [row for row in own if "failed" not in row]
+        if not ran:
+            lines.append([name, own[0]["records"], "0 of %d" % len(own)] + ["–"] * 7)
+            continue
+        kept = sum(row["events"] or 0 for row in ran)
+        lines.append([
+            name, own[0]["records"], "%d of %d" % (len(ran), len(own)),
+            "%.2f (%.2f–%.2f)" % (statistics.median([row["wall"]["median"] for row in ran]), min(row["wall"]["median"] for row in ran),
+                                  max(row["wall"]["median"] for row in ran)),
+            "%.2f" % statistics.median([row["cpu"]["median"] for row in ran]),
+            "%.0f" % statistics.median([row["peak_mib"] - row["bare_mib"] for row in ran]),
+            "%.1f" % (statistics.median([row["bytes"] for row in ran]) / 1e6), "%.1f" % statistics.median([row["open_s"] for row in ran]),
+            "%.0f M" % (kept / 1e6) if kept else "–", "–" if ran[0]["lost"] is None else str(sum(row["lost"] for row in ran))])
+    return lines
+
+
+def peer_table(rows):
+    titles = ["profiler", "records", "programs", "× bare: time (least to most)", "CPU", "MiB more than bare", "MB of output",
+              "s to read it", "events kept", "lost"]
+    text = table(titles, peer_rows(rows))
+    bounds = [row for row in rows if row.get("bound") and row["bound"]["ratio"]]
+    if bounds:
+        lines = [[row["program"], row["peer"], row["bound"]["of"], with_spread(row["bound"]["ratio"]), "%.2f" % row["bound"]["most"],
+                  verdict((row["bound"]["ratio"]["median"], row["bound"]["most"]))] for row in bounds]
+        text += "\n\n" + table(["program", "what this adds", "over what this adds", "ratio", "bound", ""], lines)
+    failed = ["- %s, %s: %s" % (row["peer"], row["program"], row["failed"]) for row in rows if "failed" in row]
+    return text + ("\n\n" + "\n".join(failed) if failed else "")
+
+
 def instruction_table(rows):
     lines = []
     for row in rows:
@@ -234,6 +269,7 @@ SECTIONS = [
     ("reading", "Reading a trace in Python", reading_table),
     ("budget", "A budget, over programs of pyperformance", budget_table),
     ("scale", "Many traces, and a large one", scale_table),
+    ("peers", "Beside other profilers", peer_table),
     ("instructions", "Instructions a Python call with one C call in it (callgrind)", instruction_table),
 ]
 

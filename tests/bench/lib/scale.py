@@ -3,7 +3,6 @@
 1,000 traces of ten processes each are made of one that is recorded here, and one of ten billion events of another one
 (replicate.py). Time, CPU time, memory and bytes are those of all processes of a query.
 """
-import ctypes
 import os
 import shutil
 import subprocess
@@ -20,7 +19,6 @@ DAY_NS = 86400 * 10**9
 REQUESTS, LARGE_REQUESTS = 4, 11000
 LARGE = 10**10
 PARTS = (4, 2, 1)  # of the large trace
-PR_SET_CHILD_SUBREAPER = 36
 PROGRAM = os.path.join(target.BENCH, "programs", "pool.py")
 
 
@@ -124,9 +122,7 @@ def traces(folder):
 
 def fleet_environment(interpreter):
     """None: PySpark is not there."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    packages = os.environ.get("TEST_PACKAGES") or os.path.join(cache, "evprof", "packages")
-    paths = [os.path.join(target.REPO, "tools", "python")] + [os.path.join(packages, name) for name in ("3.11", "fleet")]
+    paths = [os.path.join(target.REPO, "tools", "python")] + [target.packages(name) for name in ("3.11", "fleet")]
     if not all(map(os.path.isdir, paths)) or not shutil.which("java") or interpreter.minor != 11:
         return None
     return dict(os.environ, PYTHONPATH=os.pathsep.join(paths),
@@ -203,7 +199,7 @@ def one(measurement, interpreter, folder):
 
 
 def measure(rows, interpreters, progress, failures):
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    target.adopt_orphans()
     some = [i for i in interpreters if i.minor == 11] or interpreters[-1:]
     for part in (many, one):
         folder = tempfile.mkdtemp(prefix="evprof-scale.")

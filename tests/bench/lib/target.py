@@ -4,6 +4,7 @@ Interpreters are those that tests/interpreters/find.sh names; some of them live 
 """
 import atexit
 import collections
+import ctypes
 import glob
 import json
 import os
@@ -25,11 +26,14 @@ EVPROF = os.path.join(BUILD, "evprof")
 EMPTY_HOOK = os.path.join(BUILD, "bench", "libemptyhook.so")
 MALLOCS = os.path.join(BUILD, "bench", "libmallocs.so")
 LEAST_HOOK = os.path.join(BUILD, "bench", "libleasthook.so")
+WHOLE = os.path.join(BUILD, "bench", "whole")
 
 FIRST_MINOR = 8  # PySys_AddAuditHook, by which the empty hook starts
 TIMEOUT_S = 300
 
-Result = collections.namedtuple("Result", "status out err wall_s cpu_s")
+Result = collections.namedtuple("Result", "status out err wall_s cpu_s peak_kib")
+
+PR_SET_CHILD_SUBREAPER = 36
 
 
 class Failed(Exception):
@@ -125,7 +129,28 @@ def run(interpreter, arguments, env, prefix=()):
         for file in (out, err):
             file.seek(0)
             texts.append(file.read().decode("utf-8", "replace"))
-    return Result(process.returncode, texts[0], texts[1], wall, usage.ru_utime + usage.ru_stime)
+    return Result(process.returncode, texts[0], texts[1], wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+
+
+def adopt_orphans():
+    """Orphans come to this process from now on."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def run_whole(interpreter, arguments, env, prefix=()):
+    """run(), with the CPU time and the memory of everything that the run leaves behind, such as its collector; see whole.c."""
+    with tempfile.NamedTemporaryFile("r") as file:
+        result = run(interpreter, arguments, env, [WHOLE, file.name, *prefix])
+        figures = file.read().split()
+    if not figures:
+        raise Failed("a process that it has left behind does not end")
+    return result._replace(cpu_s=float(figures[0]), peak_kib=int(figures[1]))
+
+
+def packages(name):
+    """A folder that tests/interpreters/packages.sh fetches."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(os.environ.get("TEST_PACKAGES") or os.path.join(cache, "evprof", "packages"), name)
 
 
 def last_line(text):
@@ -192,8 +217,10 @@ def built():
 def build_hooks():
     os.makedirs(os.path.dirname(EMPTY_HOOK), exist_ok=True)
     compiler = os.environ.get("CC", "cc").split()
-    flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
-    for library, name in ((EMPTY_HOOK, "empty_hook.c"), (LEAST_HOOK, "least_hook.c"), (MALLOCS, "native_mallocs.c")):
-        done = subprocess.run(compiler + flags + ["-o", library, os.path.join(BENCH, name), "-ldl", "-lpthread"])
+    flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"]
+    library = ["-fPIC", "-shared", "-ldl", "-lpthread"]
+    for made, name, more in ((EMPTY_HOOK, "empty_hook.c", library), (LEAST_HOOK, "least_hook.c", library),
+                             (MALLOCS, "native_mallocs.c", library), (WHOLE, "whole.c", [])):
+        done = subprocess.run(compiler + flags + ["-o", made, os.path.join(BENCH, name)] + more)
         if done.returncode:
             sys.exit("bench: %s does not compile; set CC to a C compiler" % name)
