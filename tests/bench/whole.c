@@ -1,9 +1,9 @@
 /*
- * whole.c - whole FILE COMMAND...: runs a command, and writes to a file what it and all that it leaves behind took: the CPU
- * time in s, and the sum of their largest resident sizes in KiB, with a blank between them.
+ * whole.c - whole FILE COMMAND...: runs a command, and writes to a file what it and all that it leaves behind took: the
+ * CPU time in s, and the sum of their largest resident sizes in KiB, with a blank between them.
  *
- * A process begins with the largest size of its parent, which is small here. The status is the command's; 125: something
- * went wrong, or a process that was left behind does not end within a minute.
+ * A process begins with the largest size of its parent, which is small here. The status is the command's; 125:
+ * something went wrong, or a process that was left behind does not end within a minute.
  */
 #include <stdio.h>
 #include <stdlib.h>
