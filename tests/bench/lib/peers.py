@@ -171,7 +171,7 @@ class Race:
                 except target.Failed as error:
                     if not peer:
                         raise
-                    self.failed[name] = str(error)
+                    self.failed[name] = str(error).replace(os.path.expanduser("~"), "~")
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def result(self, peer):
@@ -186,17 +186,6 @@ class Race:
                 row["bound"] = {"of": other, "most": bound,
                                 "ratio": stats.added_ratio(self.wall[None], self.wall[one], self.wall[other])}
         return row
-
-
-def draw(rows, path, interpreters, failures):
-    """A plot of the rows, where matplotlib is."""
-    for interpreter in interpreters:
-        env = target.environment(PYTHONPATH=target.packages("3.%d" % interpreter.minor))
-        done = subprocess.run(interpreter.command + [os.path.join(target.BENCH, "lib", "plots.py"), path], env=env,
-                              input=json.dumps(rows), stderr=subprocess.PIPE, text=True)
-        if not done.returncode:
-            return
-    failures.append("peers: no plot: %s" % target.last_line(done.stderr if interpreters else ""))
 
 
 def measure(rows, interpreters, rounds, programs, names, scratch, progress, failures):

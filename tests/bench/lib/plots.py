@@ -1,4 +1,4 @@
-"""plots.py FILE < ROWS: draws the race of other profilers (peers.py) as SVG; the rows are JSON. Run by a Python with matplotlib."""
+"""plots.py SECTION FILE < ROWS: draws a section of the bench as SVG: peers, growth. The rows are JSON. Run by a Python with matplotlib."""
 import json
 import statistics
 import sys
@@ -29,14 +29,31 @@ def bars(axes, rows, names, value, title, floor):
     axes.set_axisbelow(True)
 
 
-def main():
-    rows = json.load(sys.stdin)
+def peers(rows):
     names = list(dict.fromkeys(row["peer"] for row in rows))[::-1]
     figure, (times, sizes) = plt.subplots(1, 2, sharey=True, figsize=(9, 0.28 * len(names) + 1), layout="constrained")
     bars(times, rows, names, lambda row: 100 * (row["wall"]["median"] - 1), "time added, % (median; a dot is a program)", 0.5)
     bars(sizes, rows, names, lambda row: row["bytes"] / 1e6, "output, MB", 0.01)
     times.set_yticks(range(len(names)), names)
-    figure.savefig(sys.argv[1], metadata={"Date": None})
+    return figure
 
 
-main()
+def growth(rows):
+    """What an event costs, for each kind of growth."""
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    figure, places = plt.subplots(2, 3, figsize=(9, 4.4), layout="constrained")
+    for axes, kind in zip(places.flat, kinds):
+        for python in dict.fromkeys(row["python"] for row in rows):
+            own = [row for row in rows if row["kind"] == kind and row["python"] == python]
+            axes.plot([row["number"] for row in own], [row["ns"]["median"] for row in own], "o-", markersize=3, label=python)
+        axes.set_xscale("log")
+        axes.set_ylim(bottom=0)
+        axes.set_title(kind, fontsize=9)
+        axes.grid(color="#dddddd", linewidth=0.5)
+    for axes in places[:, 0]:
+        axes.set_ylabel("CPU ns an event")
+    places[0][0].legend(fontsize=8)
+    return figure
+
+
+{"peers": peers, "growth": growth}[sys.argv[1]](json.load(sys.stdin)).savefig(sys.argv[2], metadata={"Date": None})

@@ -247,6 +247,16 @@ def peer_table(rows):
     return text + ("\n\n" + "\n".join(failed) if failed else "")
 
 
+def growth_table(rows):
+    lines = []
+    for row in rows:
+        lines.append([row["python"], row["kind"], "{:,}".format(row["number"]), "%.2f" % (row["events"] / 1e6), median(row["bare_s"]),
+                      "%.0f (%.0f–%.0f)" % tuple(row["ns"][key] for key in ("median", "low", "high")), median(row["wall"]),
+                      "%.0f" % row["mib"]["median"], "%.2f" % (row["bytes"] / row["events"]), str(row["lost"])])
+    return table(["Python", "of what", "number", "M events", "bare: CPU s", "CPU ns an event", "× bare: time", "MiB more than bare",
+                  "bytes an event", "lost"], lines)
+
+
 def instruction_table(rows):
     lines = []
     for row in rows:
@@ -270,6 +280,7 @@ SECTIONS = [
     ("budget", "A budget, over programs of pyperformance", budget_table),
     ("scale", "Many traces, and a large one", scale_table),
     ("peers", "Beside other profilers", peer_table),
+    ("growth", "Growth", growth_table),
     ("instructions", "Instructions a Python call with one C call in it (callgrind)", instruction_table),
 ]
 
