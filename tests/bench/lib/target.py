@@ -9,6 +9,7 @@ import glob
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -108,18 +109,18 @@ def preloaded(output, events=None, socket=None):
     return environment(**more)
 
 
-def run(interpreter, arguments, env, prefix=()):
+def run(interpreter, arguments, env, prefix=(), end=signal.SIGKILL):
     """Runs the interpreter (or, with None, the arguments alone) to its end. Never raises for what the program did."""
     argv = list(prefix) + (interpreter.command if interpreter else []) + list(arguments)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         before = time.perf_counter()
         process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-        alarm = threading.Timer(TIMEOUT_S, process.kill)
+        alarm = threading.Timer(TIMEOUT_S, process.send_signal, [end])
         alarm.start()
         try:
             _, status, usage = os.wait4(process.pid, 0)
         except BaseException:  # the bench is interrupted
-            process.kill()
+            process.send_signal(end)
             raise
         finally:
             alarm.cancel()
@@ -140,7 +141,7 @@ def adopt_orphans():
 def run_whole(interpreter, arguments, env, prefix=()):
     """run(), with the CPU time and the memory of everything that the run leaves behind, such as its collector; see whole.c."""
     with tempfile.NamedTemporaryFile("r") as file:
-        result = run(interpreter, arguments, env, [WHOLE, file.name, *prefix])
+        result = run(interpreter, arguments, env, [WHOLE, file.name, *prefix], signal.SIGALRM)
         figures = file.read().split()
     if not figures:
         raise Failed("a process that it has left behind does not end")
