@@ -19,16 +19,10 @@ ARGUMENTS = {"async_tree": ["none"], "sqlglot_v2": ["normalize"], "logging": ["f
 RUN = os.path.join(target.BENCH, "pyperf_loops", "run.py")
 SOURCES = os.path.join(target.packages("pyperformance"), "pyperformance", "data-files", "benchmarks")
 
+
 def words(program):
     """What runs a program of pyperformance, see pyperf_loops/run.py."""
     return [RUN, os.path.join(SOURCES, "bm_" + program, "run_benchmark.py")] + ARGUMENTS.get(program, [])
-
-
-def run(interpreter, program, env, prefix=()):
-    result = target.run_whole(interpreter, words(program), env, prefix)
-    if result.status:
-        raise target.Failed("%s: status %d: %s" % (program, result.status, target.last_line(result.err)))
-    return result
 
 
 def functions(trace):
@@ -54,10 +48,10 @@ def judge(exact, found):
 
 def measure_program(interpreter, program, rounds, scratch):
     env = target.environment(BENCH_SECONDS="1.5")
-    loops = target.last_line(run(interpreter, program, env).out)
+    loops = target.last_line(target.run_whole(interpreter, words(program), env).out)
     env["BENCH_LOOPS"] = loops
     evprof = [target.EVPROF, "run", "-q", "-o", scratch.template()]
-    run(interpreter, program, env, evprof)
+    target.run_whole(interpreter, words(program), env, evprof)
     exact = functions(scratch.take()[-1])
     scratch.clear()
     cpu = {name: [] for name in ("bare",) + BUDGETS}
@@ -65,7 +59,8 @@ def measure_program(interpreter, program, rounds, scratch):
     names = list(cpu)
     for turn in range(rounds):
         for name in names[turn % len(names):] + names[:turn % len(names)]:
-            cpu[name].append(run(interpreter, program, env, evprof + ["--budget", name] if name != "bare" else ()).cpu_s)
+            prefix = evprof + ["--budget", name] if name != "bare" else ()
+            cpu[name].append(target.run_whole(interpreter, words(program), env, prefix).cpu_s)
             if name == JUDGED:
                 judged.append(judge(exact, functions(scratch.take()[-1])))
             scratch.clear()
@@ -86,4 +81,4 @@ def measure(rows, interpreters, rounds, programs, scratch, progress, failures):
             try:
                 rows.append(measure_program(interpreter, program, rounds, scratch))
             except target.Failed as error:
-                failures.append("budget, Python %s: %s" % (interpreter.name, error))
+                failures.append("budget, Python %s: %s: %s" % (interpreter.name, program, error))

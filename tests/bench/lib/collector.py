@@ -2,7 +2,6 @@
 
 The collector runs as a host's daemon that is a child of the bench, so that its CPU time is the kernel's own figure.
 """
-import json
 import os
 import re
 import signal
@@ -98,8 +97,7 @@ def totals(path):
 
 def waits_of(path):
     """(times, us) that threads of the program waited for room in their rings, as they counted it themselves."""
-    info = subprocess.run([target.EVPROF, "info", "--quick", "--json", path], stdout=subprocess.PIPE)
-    processes = json.loads(info.stdout)["processes"]
+    processes = target.info([path], "--quick")["processes"]
     return sum(p["waits"] for p in processes), sum(p["waited_us"] for p in processes)
 
 

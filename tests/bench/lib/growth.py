@@ -3,9 +3,7 @@
 A program (programs/growth.py) runs bare and recorded in turn. What recording adds to the CPU time of everything, the collector's
 included, is divided by the events; memory is the collector's and the program's, above that of the bare program.
 """
-import json
 import os
-import subprocess
 
 from . import stats, target
 
@@ -21,32 +19,18 @@ STEPS = {
 EVENTS = "call"
 
 
-def recorded(path):
-    done = subprocess.run([target.EVPROF, "info", "--json", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    info = json.loads(done.stdout)
-    return sum(info["events"].values()) if isinstance(info["events"], dict) else info["events"], info["lost"]
-
-
-def checked(interpreter, words, prefix=()):
-    result = target.run_whole(interpreter, words, target.environment(), prefix)
-    if result.status:
-        raise target.Failed("status %d: %s" % (result.status, target.last_line(result.err)))
-    return result
-
-
 def measure_one(interpreter, kind, number, rounds, scratch):
     words, evprof = [PROGRAM, kind, str(number)], [target.EVPROF, "run", "-q", "--events", EVENTS, "-o", scratch.template()]
     bare, own, row = [], [], {"python": interpreter.name, "kind": kind, "number": number}
     for _ in range(1 if kind == "length" and number >= 1000 else rounds):
-        bare.append(checked(interpreter, words))
-        own.append(checked(interpreter, words, evprof))
-        path = scratch.take()[-1]
-        events, lost = recorded(path)
-        row.update(events=events, lost=lost, bytes=os.path.getsize(path))
+        bare.append(target.run_whole(interpreter, words, target.environment()))
+        own.append(target.run_whole(interpreter, words, target.environment(), evprof))
+        info = target.info(scratch.take()[-1:])
+        row.update(events=info["events"], lost=info["lost"], bytes=info["size_bytes"])
         scratch.clear()
-    row["ns"] = stats.spread([(o.cpu_s - b.cpu_s) / events * 1e9 for o, b in zip(own, bare)])
+    row["ns"] = stats.spread([(o.cpu_s - b.cpu_s) / row["events"] * 1e9 for o, b in zip(own, bare)])
     row["bare_s"] = stats.spread([b.cpu_s for b in bare])
-    row["wall"] = stats.spread([o.wall_s / b.wall_s for o, b in zip(own, bare)])
+    row["wall"] = stats.ratio([o.wall_s for o in own], [b.wall_s for b in bare])
     row["mib"] = stats.spread([(o.peak_kib - b.peak_kib) / 1024 for o, b in zip(own, bare)])
     return row
 

@@ -1,7 +1,5 @@
 """What recording memory adds, against what memray adds: the same Python, the same program, in turns."""
-import json
 import os
-import subprocess
 
 from . import stats, target
 
@@ -46,8 +44,7 @@ def setups(row, interpreter, scratch):
 def on_disk(scratch):
     """(bytes, allocations) of the trace that was just made."""
     path = scratch.take()[-1]
-    done = subprocess.run([target.EVPROF, "info", "--json", path], stdout=subprocess.PIPE)
-    info = json.loads(done.stdout)
+    info = target.info([path])
     kinds = ("malloc", "calloc", "realloc", "mmap")
     made = sum(t["events"].get(k, 0) for p in info["processes"] for t in p["threads"] for k in kinds)
     return os.path.getsize(path), made, info["lost"]

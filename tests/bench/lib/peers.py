@@ -4,18 +4,16 @@ Every program runs bare and under each profiler in turn. Time and CPU time are t
 what the profiler does at its end; then comes the time until its result can be read. Memory is the largest resident size
 of the program, and of a collector.
 """
-import json
 import mmap
 import os
 import re
 import shutil
-import subprocess
 
 from . import budget, stats, target
 
-OTHERS = ("alloc", "flask_load", "pool", "sqlglot_v2")
+OWN = ("alloc", "flask_load", "pool")  # of the bench, of a fixed length; the others are pyperformance's
 NEED_PACKAGES = ("flask_load", "sqlglot_v2")
-PROGRAMS = budget.PROGRAMS + list(OTHERS)
+PROGRAMS = budget.PROGRAMS + ["sqlglot_v2", *OWN]
 BARE_SECONDS = "1"
 
 
@@ -41,9 +39,8 @@ def evprof(*options):
 
 def events_of_evprof(folder):
     """How many there are, and how many were lost."""
-    done = subprocess.run([target.EVPROF, "info", "--json", *files(folder)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    info = json.loads(done.stdout)
-    return sum(info["events"].values()) if isinstance(info["events"], dict) else info["events"], info["lost"]
+    info = target.info(files(folder))
+    return info["events"], info["lost"]
 
 
 def events_of_viztracer(folder):
@@ -92,7 +89,7 @@ def words(program):
     """What comes after the interpreter."""
     if program == "alloc":
         return [target.HARNESS, target.program("alloc")]
-    if program in OTHERS[:3]:
+    if program in OWN:
         return [target.program(program), "400"]
     return budget.words(program)[1:]  # without run.py: a profiler by lines wants the program itself
 
@@ -131,29 +128,24 @@ class Race:
 
     def calibrate(self):
         """How many loops take a second, bare."""
-        if self.program not in OTHERS[:3]:
+        if self.program not in OWN:
             self.env["BENCH_SECONDS"] = BARE_SECONDS
             argv = [budget.RUN] + words(self.program)
-            self.env["BENCH_LOOPS"] = target.last_line(self.checked(self.interpreter.command + argv).out)
-
-    def checked(self, argv):
-        result = target.run_whole(None, argv, self.env)
-        if result.status:
-            raise target.Failed("status %d: %s" % (result.status, target.last_line(result.err)))
-        return result
+            self.env["BENCH_LOOPS"] = target.last_line(target.run_whole(self.interpreter, argv, self.env).out)
 
     def once(self, peer):
         shutil.rmtree(self.folder, ignore_errors=True)
         os.makedirs(self.folder)
         name = peer and peer.name
         argv = words(self.program)
-        result = self.checked(peer.command(self.interpreter, self.folder, argv) if peer else self.interpreter.command + argv)
+        command = peer.command(self.interpreter, self.folder, argv) if peer else self.interpreter.command + argv
+        result = target.run_whole(None, command, self.env)
         self.wall[name].append(result.wall_s)
         self.cpu[name].append(result.cpu_s)
-        if name in self.rows or not files(self.folder) and peer:
-            if name not in self.rows:
-                raise target.Failed("no output")
+        if name in self.rows:
             return
+        if peer and not files(self.folder):
+            raise target.Failed("no output")
         size = sum(os.path.getsize(path) for path in files(self.folder))
         events, lost = peer.kept(self.folder) if peer and peer.kept else (None, None)
         self.rows[name] = {"peak_mib": result.peak_kib / 1024, "bytes": size, "events": events, "lost": lost,

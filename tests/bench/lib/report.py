@@ -213,6 +213,10 @@ def scale_table(rows):
     return table(["query", "of", "billion events", "workers", "s", "CPU s", "peak MiB", "GB read", "M events a second"], lines)
 
 
+def middle(rows, value):
+    return statistics.median([value(row) for row in rows])
+
+
 def peer_rows(rows):
     """One row for each profiler, over the programs that it ran."""
     lines = []
@@ -222,14 +226,13 @@ def peer_rows(rows):
         if not ran:
             lines.append([name, own[0]["records"], "0 of %d" % len(own)] + ["–"] * 7)
             continue
-        kept = sum(row["events"] or 0 for row in ran)
+        kept, times = sum(row["events"] or 0 for row in ran), [row["wall"]["median"] for row in ran]
         lines.append([
             name, own[0]["records"], "%d of %d" % (len(ran), len(own)),
-            "%.2f (%.2f–%.2f)" % (statistics.median([row["wall"]["median"] for row in ran]), min(row["wall"]["median"] for row in ran),
-                                  max(row["wall"]["median"] for row in ran)),
-            "%.2f" % statistics.median([row["cpu"]["median"] for row in ran]),
-            "%.0f" % statistics.median([row["peak_mib"] - row["bare_mib"] for row in ran]),
-            "%.1f" % (statistics.median([row["bytes"] for row in ran]) / 1e6), "%.1f" % statistics.median([row["open_s"] for row in ran]),
+            "%.2f (%.2f–%.2f)" % (statistics.median(times), min(times), max(times)),
+            "%.2f" % middle(ran, lambda row: row["cpu"]["median"]),
+            "%.0f" % middle(ran, lambda row: row["peak_mib"] - row["bare_mib"]),
+            "%.1f" % middle(ran, lambda row: row["bytes"] / 1e6), "%.1f" % middle(ran, lambda row: row["open_s"]),
             "%.0f M" % (kept / 1e6) if kept else "–", "–" if ran[0]["lost"] is None else str(sum(row["lost"] for row in ran))])
     return lines
 
@@ -285,12 +288,13 @@ SECTIONS = [
 ]
 
 
-def markdown(results):
+def markdown(results, sections):
+    """The tables of some sections."""
     machine = results["machine"]
     lines = ["Measured %s on %s; load average %s before, %s after." % (
         results["when"], machine["text"], machine["load_before"], machine["load_after"]), ""]
     for key, title, render in SECTIONS:
-        if results.get(key):
+        if key in sections and results.get(key):
             lines += ["### " + title, "", render(results[key]), ""]
     lines += ["- " + text for text in results["messages"] + results["failures"]]
     return "\n".join(lines).rstrip() + "\n"

@@ -3,6 +3,7 @@
 1,000 traces of ten processes each are made of one that is recorded here, and one of ten billion events of another one
 (replicate.py). Time, CPU time, memory and bytes are those of all processes of a query.
 """
+import ctypes
 import os
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ DAY_NS = 86400 * 10**9
 REQUESTS, LARGE_REQUESTS = 4, 11000
 LARGE = 10**10
 PARTS = (4, 2, 1)  # of the large trace
+PR_SET_CHILD_SUBREAPER = 36
 PROGRAM = os.path.join(target.BENCH, "programs", "pool.py")
 
 
@@ -199,7 +201,7 @@ def one(measurement, interpreter, folder):
 
 
 def measure(rows, interpreters, progress, failures):
-    target.adopt_orphans()
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     some = [i for i in interpreters if i.minor == 11] or interpreters[-1:]
     for part in (many, one):
         folder = tempfile.mkdtemp(prefix="evprof-scale.")

@@ -4,7 +4,6 @@ Interpreters are those that tests/interpreters/find.sh names; some of them live 
 """
 import atexit
 import collections
-import ctypes
 import glob
 import json
 import os
@@ -33,8 +32,6 @@ FIRST_MINOR = 8  # PySys_AddAuditHook, by which the empty hook starts
 TIMEOUT_S = 300
 
 Result = collections.namedtuple("Result", "status out err wall_s cpu_s peak_kib")
-
-PR_SET_CHILD_SUBREAPER = 36
 
 
 class Failed(Exception):
@@ -133,18 +130,16 @@ def run(interpreter, arguments, env, prefix=(), end=signal.SIGKILL):
     return Result(process.returncode, texts[0], texts[1], wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
 
 
-def adopt_orphans():
-    """Orphans come to this process from now on."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
 def run_whole(interpreter, arguments, env, prefix=()):
-    """run(), with the CPU time and the memory of everything that the run leaves behind, such as its collector; see whole.c."""
+    """run(), with the CPU time and the memory of everything that the run leaves behind, such as its collector; see whole.c.
+    Raises Failed if it does not end with 0."""
     with tempfile.NamedTemporaryFile("r") as file:
         result = run(interpreter, arguments, env, [WHOLE, file.name, *prefix], signal.SIGALRM)
         figures = file.read().split()
     if not figures:
         raise Failed("a process that it has left behind does not end")
+    if result.status:
+        raise Failed("status %d: %s" % (result.status, last_line(result.err)))
     return result._replace(cpu_s=float(figures[0]), peak_kib=int(figures[1]))
 
 
@@ -152,6 +147,12 @@ def packages(name):
     """A folder that tests/interpreters/packages.sh fetches."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return os.path.join(os.environ.get("TEST_PACKAGES") or os.path.join(cache, "evprof", "packages"), name)
+
+
+def info(paths, *options):
+    """What `evprof info` says of traces."""
+    done = subprocess.run([EVPROF, "info", "--json", *options, *paths], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return json.loads(done.stdout)
 
 
 def last_line(text):
