@@ -241,39 +241,29 @@ static int walk_other(void *owner, struct replay *replay, uint32_t head, const u
 
 static void end_thinned(struct call_walk *walk)
 {
-	const struct walk_thinned ended = walk->thinned;
+	struct thinning *thinning = walk->replay.thinning;
+	struct walk_thinned ended = walk->thinned;
+	const struct thin_change *change = ended.cpu_ns ? thinning_change_at(thinning, ended.cpu_ns) : NULL;
 
-	walk->thinned.count = 0;
 	walk->thinned.cpu_ns = 0;
-	if (ended.count && walk->visitor->thinned && walk->now_ns > ended.since_ns)
+	if (!change || wire_head_kind(change->head) != WIRE_THIN || !change->key_count)
+		return;
+	ended.keys = thinning->change_keys + change->first_key;
+	ended.count = change->key_count;
+	if (walk->visitor->thinned && walk->now_ns > ended.since_ns)
 		walk->visitor->thinned(walk->owner, walk, &ended);
-}
-
-static bool has_key(const struct walk_thinned *thinned, uint32_t key)
-{
-	for (uint32_t i = 0; i < thinned->count; i++)
-		if (thinned->keys[i] == key)
-			return true;
-	return false;
 }
 
 /* Events with the same CPU time are one change, and threads write them again now and then. */
 static void walk_thin(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
 {
 	struct call_walk *walk = owner;
-	struct walk_thinned *thinned = &walk->thinned;
 	uint64_t cpu_ns = wire_extra_words(head) ? *extra : 0;
+	int64_t now = shown_ns(walk, replay->now);
 
-	if (!cpu_ns || thinned->cpu_ns != cpu_ns) {
+	if (!cpu_ns || walk->thinned.cpu_ns != cpu_ns) {
 		end_thinned(walk);
-		thinned->since_ns = shown_ns(walk, replay->now);
-		thinned->cpu_ns = cpu_ns;
-	}
-	for (unsigned i = 0; i < WIRE_THIN_MOST && wire_head_kind(head) == WIRE_THIN; i++) {
-		uint32_t key = thinned_key(head, extra, i);
-
-		if (key && thinned->count < WIRE_THIN_SET_MOST && !has_key(thinned, key))
-			thinned->keys[thinned->count++] = key;
+		walk->thinned = (struct walk_thinned){.cpu_ns = cpu_ns, .since_ns = now};
 	}
 	if (wire_head_kind(head) == WIRE_THIN)
 		forget_thinned_tasks(walk);

@@ -47,8 +47,8 @@ struct walk_frame {
 
 /* What is thinned (EVPROF_BUDGET) in the thread that is read. */
 struct walk_thinned {
-	uint64_t cpu_ns;		   /* of the change; 0: none */
-	uint32_t keys[WIRE_THIN_SET_MOST]; /* thinned_key() of each */
+	uint64_t cpu_ns;      /* of the change; 0: none */
+	const uint32_t *keys; /* thinned_key() of each; only while the visitor is called */
 	uint32_t count;
 	int64_t since_ns;
 };

@@ -57,7 +57,7 @@ void thinning_clear(struct thinning *thinning)
 		thinning->pairs[i].sampled = false;
 }
 
-static struct thin_change *change_at(struct thinning *thinning, uint64_t cpu_ns)
+struct thin_change *thinning_change_at(struct thinning *thinning, uint64_t cpu_ns)
 {
 	uint64_t number = u64_map_number(&thinning->change_numbers, cpu_ns, &thinning->changes, &thinning->change_count,
 					 &thinning->changes_allocated, sizeof(*thinning->changes));
@@ -68,7 +68,7 @@ static struct thin_change *change_at(struct thinning *thinning, uint64_t cpu_ns)
 
 struct thin_change *thinning_last(struct thinning *thinning)
 {
-	return thinning->at_ns ? change_at(thinning, thinning->at_ns) : NULL;
+	return thinning->at_ns ? thinning_change_at(thinning, thinning->at_ns) : NULL;
 }
 
 static bool names(const struct thinning *thinning, const struct thin_change *change, uint32_t key)
@@ -107,7 +107,7 @@ void thinning_change(struct thinning *thinning, uint32_t head, const uint64_t *e
 	enum thin_state state = wire_head_kind(head) == WIRE_THIN ? THIN_MISSING
 				: sampled			  ? THIN_SAMPLED
 								  : THIN_RECORDED;
-	struct thin_change *change = wire_extra_words(head) && *extra ? change_at(thinning, *extra) : NULL;
+	struct thin_change *change = wire_extra_words(head) && *extra ? thinning_change_at(thinning, *extra) : NULL;
 
 	if (!change)
 		return;

@@ -119,6 +119,9 @@ static inline bool thinning_misses(const struct thinning *thinning, uint32_t key
  */
 bool thinning_count(struct thinning *thinning, uint32_t key, uint32_t caller, const struct thin_values *values);
 
+/* The change with this CPU time, which is made if there is none. NULL: no memory. Until the next one is taken. */
+struct thin_change *thinning_change_at(struct thinning *thinning, uint64_t cpu_ns);
+
 /* The last change of the thread, until the next one; NULL: none. */
 struct thin_change *thinning_last(struct thinning *thinning);
 
