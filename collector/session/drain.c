@@ -20,8 +20,8 @@
 #include "session/process.h"
 #include "trace/trace_output.h"
 
-#define CHUNK_WORDS (UINT64_C(64) << 10 >> 3) /* a chunk worth writing */
-#define AHEAD_BYTES (UINT64_C(256) << 10)     /* of a ring are populated ahead of its producer */
+#define CHUNK_WORDS (UINT64_C(256) << 10 >> 3) /* a chunk worth writing */
+#define AHEAD_BYTES (UINT64_C(256) << 10)      /* of a ring are populated ahead of its producer */
 #define AHEAD_STEP_BYTES (UINT64_C(64) << 10)
 #define GATHER_NS UINT64_C(200000000)		   /* longest stay of an event in a ring ... */
 #define GATHER_WITH_INIT_NS UINT64_C(20000000)	   /* ... and where we may be killed together with the program */
