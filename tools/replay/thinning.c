@@ -8,9 +8,10 @@
 
 #include "util/grow.h"
 
-#define ENDS_FEWEST 4	/* of a stretch or a burst of which the slowdown is measured */
-#define COST_ERROR 0.35 /* of the cost of events, relative, where that cost stands for the slowdown */
-#define COST_MOST 0.9	/* of the time of the bursts */
+#define ENDS_FEWEST 4  /* of a stretch or a burst of which the slowdown is measured */
+#define COST_ERROR 0.3 /* of the cost of events, relative, where that cost stands for the slowdown */
+#define COST_MOST                                                                                                      \
+	0.62 /* of the time of the bursts, however dense events are: 0.50 to 0.75 in programs of calls alone */
 
 struct thinning *thinning_new(uint32_t keys)
 {
@@ -172,14 +173,19 @@ bool thinning_count(struct thinning *thinning, uint32_t key, uint32_t caller, co
 
 /* --- estimates --- */
 
+/* Ends of calls that are always recorded, in a burst, and what the stretch before it would have in that time. */
+struct compared {
+	double ends, expected;
+};
+
 struct bursts {
-	double *ns;	 /* CPU time of each burst */
-	double *numbers; /* of each burst */
-	double *slower;	 /* how much slower the program was in a burst than in the missing stretch before it */
-	uint32_t count, slower_count;
+	double *ns;		   /* CPU time of each burst */
+	double *numbers;	   /* of each burst */
+	struct compared *compared; /* of those with enough ends, and a missing stretch before with enough */
+	uint32_t count, compared_count;
 	double missing_ns, missing_squares; /* the sum of the missing stretches, and of their squares */
-	double ends;			    /* in the bursts of slower */
 	double all_ns, cost_ns;		    /* of the bursts */
+	double variance;		    /* of the rate of all events in all bursts of the process, relative */
 };
 
 static int by_time(const void *left, const void *right)
@@ -213,21 +219,42 @@ static void add_burst(const struct thinning *thinning, uint32_t i, struct bursts
 	const struct thin_change *change = &thinning->changes[i], *before = i ? change - 1 : change;
 	double ns = length_ns(thinning, i), ends = (double)change->ends;
 
-	if (wire_head_kind(before->head) == WIRE_THIN && before->ends >= ENDS_FEWEST && change->ends >= ENDS_FEWEST) {
-		bursts->slower[bursts->slower_count++] =
-		    (double)before->ends / length_ns(thinning, i - 1) / (ends / ns);
-		bursts->ends += ends;
-	}
+	if (wire_head_kind(before->head) == WIRE_THIN && before->ends >= ENDS_FEWEST && change->ends >= ENDS_FEWEST)
+		bursts->compared[bursts->compared_count++] =
+		    (struct compared){ends, (double)before->ends * ns / length_ns(thinning, i - 1)};
 	bursts->cost_ns += (double)change->events * event_ns(change);
 	bursts->all_ns += ns;
 	bursts->ns[bursts->count++] = ns;
 }
 
+/* How much the bursts of a program differ: a function with few bursts may have had those of one phase. */
+static double variance_of_bursts(const struct thinning *thinning)
+{
+	double events = 0, all = 0, residuals = 0, n = 0;
+
+	for (uint32_t pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 0; i < thinning->change_count; i++) {
+			const struct thin_change *change = &thinning->changes[i];
+			double ns = length_ns(thinning, i), off;
+
+			if (wire_head_kind(change->head) == WIRE_THIN || ns <= 0 ||
+			    wire_thin_why(change->head) != WIRE_BURST_RANDOM)
+				continue;
+			off = pass ? (double)change->events - events / all * ns : 0;
+			residuals += off * off;
+			events += pass ? 0 : (double)change->events;
+			all += pass ? 0 : ns;
+			n += pass;
+		}
+	}
+	return n > 1 && events > 0 ? residuals * n * n / (n - 1) / (events * events) : 0;
+}
+
 /* The stretches of a thinned function. burst_numbers: 1 + index of the burst, by index of the change. */
 static void find_stretches(const struct thinning *thinning, uint32_t by, struct bursts *bursts, uint32_t *burst_numbers)
 {
-	bursts->count = bursts->slower_count = 0;
-	bursts->missing_ns = bursts->missing_squares = bursts->ends = bursts->all_ns = bursts->cost_ns = 0;
+	bursts->count = bursts->compared_count = 0;
+	bursts->missing_ns = bursts->missing_squares = bursts->all_ns = bursts->cost_ns = 0;
 	for (uint32_t i = 0; i < thinning->change_count; i++) {
 		const struct thin_change *change = &thinning->changes[i];
 		double ns = length_ns(thinning, i);
@@ -254,52 +281,70 @@ static double quantile(uint32_t numbers)
 	return freedom <= 10 ? small[freedom - 1] : 1.96 + 2.6 / freedom;
 }
 
-static int by_size(const void *left, const void *right)
-{
-	const double *a = left, *b = right;
-
-	return (*a > *b) - (*a < *b);
-}
-
-static double median(double *numbers, uint32_t count)
-{
-	qsort(numbers, count, sizeof(*numbers), by_size);
-	return (numbers[(count - 1) / 2] + numbers[count / 2]) / 2;
-}
-
 /* A number and half of its interval. */
 struct scaled {
 	double value, width;
 };
 
-/*
- * How much slower the program is in a burst: by the ends of calls that are always recorded, in each burst and in the
- * stretch before. The median, as a stretch may have more than one phase of the program. Sorts bursts->slower.
- */
-static struct scaled slowdown(struct bursts *bursts)
+/* How much slower the program is in a burst: by what its events cost there. */
+static struct scaled slowdown_by_cost(const struct bursts *bursts)
 {
-	double cost = bursts->all_ns > 0 ? bursts->cost_ns / bursts->all_ns : 0, off;
-	struct scaled slower;
+	double cost = bursts->all_ns > 0 ? bursts->cost_ns / bursts->all_ns : 0;
 
 	cost = cost < COST_MOST ? cost : COST_MOST;
-	if (bursts->slower_count < 2)
-		return (struct scaled){1 / (1 - cost), COST_ERROR * cost / (1 - cost) / (1 - cost)};
-	slower.value = median(bursts->slower, bursts->slower_count);
-	for (uint32_t i = 0; i < bursts->slower_count; i++)
-		bursts->slower[i] = fabs(bursts->slower[i] - slower.value);
-	off = 1.48 * median(bursts->slower, bursts->slower_count) / slower.value; /* of a normal distribution */
-	off = quantile(bursts->slower_count) * off / sqrt(bursts->slower_count) + 1.96 / sqrt(bursts->ends);
-	return (struct scaled){slower.value, slower.value * off};
+	return (struct scaled){1 / (1 - cost), COST_ERROR * cost / (1 - cost) / (1 - cost)};
 }
 
-/* Scales the numbers of the bursts to the missing stretches: a ratio estimate, with the interval of its residuals. */
+/*
+ * By the ends of calls that are always recorded: those in all bursts, and as many as the stretches before would have in
+ * that time. A burst and the stretch before it may be of different phases of the program; then the interval is wide.
+ */
+static struct scaled slowdown_by_ends(const struct bursts *bursts)
+{
+	double expected = 0, ends = 0, residuals = 0, n = bursts->compared_count, off;
+	struct scaled slower;
+
+	for (uint32_t i = 0; i < bursts->compared_count; i++) {
+		expected += bursts->compared[i].expected;
+		ends += bursts->compared[i].ends;
+	}
+	slower.value = expected / ends;
+	for (uint32_t i = 0; i < bursts->compared_count; i++) {
+		off = bursts->compared[i].expected - slower.value * bursts->compared[i].ends;
+		residuals += off * off;
+	}
+	off = quantile(bursts->compared_count) * sqrt(residuals * n / (n - 1)) / expected + 1.96 / sqrt(ends);
+	slower.width = slower.value * off;
+	return slower;
+}
+
+/* What is known better. No program is faster in a burst: then the ends are of different phases. */
+static struct scaled slowdown(const struct bursts *bursts)
+{
+	struct scaled by_cost = slowdown_by_cost(bursts), by_ends = by_cost;
+
+	if (bursts->compared_count >= 2)
+		by_ends = slowdown_by_ends(bursts);
+	if (bursts->cost_ns <= 0)
+		return by_ends;
+	return by_ends.value >= 1 && by_ends.width / by_ends.value < by_cost.width / by_cost.value ? by_ends : by_cost;
+}
+
+/*
+ * Scales the numbers of the bursts to the missing stretches: a ratio estimate, with the interval of its residuals. A
+ * burst that a garbage collection or the like has made longer than all others together tells as much as one burst does.
+ */
 static struct scaled scale(const struct bursts *bursts, struct scaled slower, double calls)
 {
-	double sum = 0, all = bursts->all_ns, missing = bursts->missing_ns, residuals = 0, n = bursts->count, width;
+	double sum = 0, all = bursts->all_ns, missing = bursts->missing_ns, residuals = 0, squares = 0, n, least, width;
 	struct scaled scaled = {0};
 
-	for (uint32_t i = 0; i < bursts->count; i++)
+	for (uint32_t i = 0; i < bursts->count; i++) {
 		sum += bursts->numbers[i];
+		squares += bursts->ns[i] * bursts->ns[i];
+	}
+	n = all * all / squares;
+	n = n < 2 ? 2 : n;
 	for (uint32_t i = 0; i < bursts->count; i++) {
 		double off = bursts->numbers[i] - sum / all * bursts->ns[i];
 
@@ -310,9 +355,11 @@ static struct scaled scale(const struct bursts *bursts, struct scaled slower, do
 		return scaled;
 	/* Few bursts may agree by chance, and calls that come one by one never do. */
 	residuals = residuals * n / (n - 1) + sum * sum / (calls + 1);
+	least = bursts->variance * sum * sum / n;
+	residuals = residuals < least ? least : residuals;
 	/* The rate in each of the missing stretches differs from the mean as those of the bursts do. */
 	width = sqrt(residuals * (missing * missing + n * bursts->missing_squares)) / all * slower.value;
-	scaled.width = hypot(quantile(bursts->count) * width, scaled.value * slower.width / slower.value);
+	scaled.width = hypot(quantile((uint32_t)n) * width, scaled.value * slower.width / slower.value);
 	return scaled;
 }
 
@@ -354,18 +401,11 @@ static void estimate_one(const struct thinning *thinning, struct bursts *bursts,
 	estimate->width = (struct thin_values){scaled[0].width, scaled[1].width, scaled[2].width};
 }
 
-/*
- * A function whose calls are missing, and in no sample. What a thinned function calls is rare there if there were
- * bursts; the thinned function itself was thinned because it was called often, so it was where no burst was.
- */
-static int estimate_unsampled(const struct thinning *thinning, struct bursts *bursts, uint32_t *burst_numbers,
-			      uint32_t key, uint32_t by, int (*take)(void *owner, const struct thin_estimate *estimate),
-			      void *owner)
+/* A function whose calls are missing, and in no sample: it may have been called where no burst was. */
+static int estimate_unsampled(uint32_t key, int (*take)(void *owner, const struct thin_estimate *estimate), void *owner)
 {
 	struct thin_estimate estimate = {.key = key};
 
-	find_stretches(thinning, by, bursts, burst_numbers);
-	estimate.known = key != by && bursts->count > 1;
 	return take(owner, &estimate);
 }
 
@@ -391,14 +431,14 @@ static int estimate_samples(struct thinning *thinning, struct bursts *bursts, ui
 	return error;
 }
 
-static int estimate_others(struct thinning *thinning, struct bursts *bursts, uint32_t *burst_numbers, bool *sampled,
+static int estimate_others(struct thinning *thinning, const bool *sampled,
 			   int (*take)(void *owner, const struct thin_estimate *estimate), void *owner)
 {
 	int error = 0;
 
 	for (uint32_t key = 0; key < thinning->keys && !error; key += 2)
 		if (thinning->thinned[key] && !sampled[key])
-			error = estimate_unsampled(thinning, bursts, burst_numbers, key, key, take, owner);
+			error = estimate_unsampled(key, take, owner);
 	for (uint32_t i = 0; i < thinning->pair_count && !error; i++) {
 		const struct thin_pair *pair = &thinning->pairs[i];
 		uint32_t by = pair->caller;
@@ -407,7 +447,7 @@ static int estimate_others(struct thinning *thinning, struct bursts *bursts, uin
 			continue;
 		by = thinning_was(thinning, by) ? by : by | 1;
 		if (by < thinning->keys && thinning->thinned[by])
-			error = estimate_unsampled(thinning, bursts, burst_numbers, pair->key, by, take, owner);
+			error = estimate_unsampled(pair->key, take, owner);
 	}
 	return error;
 }
@@ -433,27 +473,28 @@ int thinning_estimate(struct thinning *thinning, int (*take)(void *owner, const 
 	size_t changes = (size_t)thinning->change_count + 1;
 	struct bursts bursts = {.ns = calloc(changes, sizeof(*bursts.ns)),
 				.numbers = calloc(changes, sizeof(*bursts.numbers)),
-				.slower = calloc(changes, sizeof(*bursts.slower))};
+				.compared = calloc(changes, sizeof(*bursts.compared))};
 	uint32_t *burst_numbers = calloc(changes, sizeof(*burst_numbers));
 	bool *sampled = calloc(thinning->keys, sizeof(*sampled));
 	int error =
-	    thinning->out_of_memory || !bursts.ns || !bursts.numbers || !bursts.slower || !burst_numbers || !sampled
+	    thinning->out_of_memory || !bursts.ns || !bursts.numbers || !bursts.compared || !burst_numbers || !sampled
 		? -ENOMEM
 		: sorted_changes(thinning, &sorted);
 
 	if (!error) {
 		thinning->changes = sorted;
+		bursts.variance = variance_of_bursts(thinning);
 		if (thinning->samples) {
 			qsort(thinning->samples, thinning->sample_count, sizeof(*thinning->samples), by_key);
 			error = estimate_samples(thinning, &bursts, burst_numbers, sampled, take, owner);
 		}
 		if (!error)
-			error = estimate_others(thinning, &bursts, burst_numbers, sampled, take, owner);
+			error = estimate_others(thinning, sampled, take, owner);
 		thinning->changes = unsorted;
 		free(sorted);
 	}
 	free(bursts.ns);
-	free(bursts.slower);
+	free(bursts.compared);
 	free(bursts.numbers);
 	free(burst_numbers);
 	free(sampled);

@@ -4,9 +4,9 @@
  * While a function is thinned, its calls and the calls of C functions that it makes, or only the latter, are not
  * recorded; bursts at random times have them (evprof/wire.h). A number of the missing stretches is that of the bursts,
  * scaled by the CPU time. Recording makes the program slower in the bursts. How much shows in the calls that are always
- * recorded: so many end in a burst, and so many in the stretch before. Where there are too few, the cost of events that
- * the library has measured counts, with a wide error. Intervals are of 95 %, from the differences between bursts. With
- * less than two bursts there is none.
+ * recorded, which end in a burst and in the stretch before; and in what events cost, which the library has measured.
+ * What is known better counts: the former varies where a burst and the stretch are of different phases of the program.
+ * Intervals are of 95 %, from the differences between bursts. With less than two bursts there is none.
  */
 #ifndef EVPROF_TOOLS_REPLAY_THINNING_H
 #define EVPROF_TOOLS_REPLAY_THINNING_H
