@@ -5,10 +5,7 @@ __name__ = 'evprof.calibrate'
 times = tuple(range(100))
 def leaf(): pass
 def middle(a, b, c): return b
-def some(a, b=2, *, c=3): return b
 def same(a): return a
-def outer(a): return middle(a, 1, a)
-def down(n): return n if n < 1 else down(n - 1) + 1
 class Point:
     def __init__(self, x, y):
         self.x = x
@@ -17,13 +14,47 @@ class Point:
     def __neg__(self): return self
     def __getitem__(self, key): return key
 point = Point(1, 2)
+def sparse_1(l, p, n):
+    a = n * 3 + 1
+    if a & 2: a -= n
+    leaf()
+    b = (a, n, 2.5)
+    c = b[0] < 7 or b[1] != n
+    l.append(n)
+    p.x, p.y = p.y, b[2] * 0.5
+    d = [c, b]
+    p.get()
+    return d[1]
+def sparse_2(d, n, t):
+    s = t[1:] + 'x'
+    k = s == t or n in d
+    middle(n, n, n)
+    d[n & 15] = s
+    x = n * 0.5 - 1.25
+    d.get(n)
+    for y in (x, 2.0): x += y
+    t.startswith('b')
+    return x > 5.0 and not k
+def sparse_3(l, n):
+    s = f'{n}:{n & 3}'
+    u = s < 'x' or not l
+    l.pop()
+    a, b = (n, u) if n & 1 else (u, n)
+    same(n)
+    return {a: b, 'n': s}
+def sparse(times):
+    l = []; d = {}; p = point
+    for i in times[::4]: sparse_1(l, p, i); sparse_2(d, i, 'abc'); sparse_3(l, i)
+# The rest is not needed for EVPROF_BUDGET.
+def some(a, b=2, *, c=3): return b
+def outer(a): return middle(a, 1, a)
+def down(n): return n if n < 1 else down(n - 1) + 1
 def calls(times):
     p = point
     for i in times:
         leaf(); middle(1, 2, 3); some(1); p.get(); outer(i); down(3)
 def lengths(times, x=(1, 2)):
     for i in times: len(x)
-# The rest is not needed for EVPROF_BUDGET.
 # Lines that never run. They move what follows far from the start of the code: beyond the small integers of any version.
 far = 80 * '        n = n + n + n\n'
 small = 0
@@ -78,43 +109,12 @@ def others(times):
     for i in times: str(i); int(i); float(i); tuple(times)
 def dense_1(l, p, n):
     leaf(); l.append(n); p.get()
-def sparse_1(l, p, n):
-    a = n * 3 + 1
-    if a & 2: a -= n
-    leaf()
-    b = (a, n, 2.5)
-    c = b[0] < 7 or b[1] != n
-    l.append(n)
-    p.x, p.y = p.y, b[2] * 0.5
-    d = [c, b]
-    p.get()
-    return d[1]
 def dense_2(d, n, t):
     middle(n, n, n); d.get(n); t.startswith('b')
-def sparse_2(d, n, t):
-    s = t[1:] + 'x'
-    k = s == t or n in d
-    middle(n, n, n)
-    d[n & 15] = s
-    x = n * 0.5 - 1.25
-    d.get(n)
-    for y in (x, 2.0): x += y
-    t.startswith('b')
-    return x > 5.0 and not k
 def dense_3(l, n):
     l.pop(); same(n)
-def sparse_3(l, n):
-    s = f'{n}:{n & 3}'
-    u = s < 'x' or not l
-    l.pop()
-    a, b = (n, u) if n & 1 else (u, n)
-    same(n)
-    return {a: b, 'n': s}
 def dense(times):
     l = []; d = {}; p = point
     for i in times[::4]: dense_1(l, p, i); dense_2(d, i, 'abc'); dense_3(l, i)
-def sparse(times):
-    l = []; d = {}; p = point
-    for i in times[::4]: sparse_1(l, p, i); sparse_2(d, i, 'abc'); sparse_3(l, i)
 def allocations(times, x='abc', y='def'):
     for i in times: [i]; x + y

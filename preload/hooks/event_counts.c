@@ -20,6 +20,7 @@
 
 static struct {
 	uint64_t heads[RING_SLOTS]; /* of the rings, at the beginning */
+	uint64_t unrecorded;	    /* count_unrecorded() then */
 	uint64_t begin_ticks, begin_ns;
 	const struct writer *stack_of; /* the thread whose stack at the beginning this is: ids, innermost first */
 	uint32_t stack[DEPTH], depth;
@@ -29,6 +30,8 @@ static struct {
 	uint32_t count;
 	struct event_counts result;
 } counts;
+
+struct unrecorded unrecorded;
 
 struct open_call {
 	struct function_events *function;
@@ -70,6 +73,7 @@ void event_counts_begin(void)
 	note_stack();
 	for (uint32_t i = 0; i < atomic_load(&process->slots_used); i++)
 		counts.heads[i] = process->writers[i].slot ? process->writers[i].head : 0;
+	counts.unrecorded = count_unrecorded();
 	counts.begin_ticks = clock_now();
 	counts.begin_ns = now_ns();
 }
@@ -205,6 +209,36 @@ static void read_ring(const struct writer *writer, uint64_t at)
 	}
 }
 
+/* A call that is not recorded takes no time from anybody's sight: nothing is lost without it. */
+static void take_unrecorded(struct function_events *function, double each)
+{
+	uint32_t events = (uint32_t)((double)function->unrecorded * each);
+
+	function->own.events += events;
+	function->c.events += events;
+	function->c.calls += events;
+}
+
+/* All reports since the beginning are attributed as the last ones are. */
+static void read_unrecorded(void)
+{
+	uint64_t all = count_unrecorded(), since = all - counts.unrecorded;
+	uint64_t seen = since < UNRECORDED_CALLERS ? since : UNRECORDED_CALLERS;
+
+	for (uint64_t i = all - seen; i < all; i++) {
+		const struct object *code =
+		    atomic_load_explicit(&unrecorded.callers[i % UNRECORDED_CALLERS], memory_order_relaxed);
+		uint32_t id = DEFINITION_ID((uint32_t)ids_find(&process->ids, code));
+		struct function_events *function = id ? function_of(id) : NULL;
+
+		if (function)
+			function->unrecorded++;
+	}
+	for (uint32_t i = 0; seen && i < counts.count; i++)
+		take_unrecorded(&counts.at[i], (double)since / (double)seen);
+	counts.events += since;
+}
+
 static int by_events(const void *left, const void *right)
 {
 	const struct function_events *a = left, *b = right;
@@ -290,6 +324,7 @@ static void count_events(double tick_ns)
 	for (uint32_t i = 0; i < atomic_load(&process->slots_used); i++)
 		if (process->writers[i].slot)
 			read_ring(&process->writers[i], counts.heads[i]);
+	read_unrecorded();
 	find_codes();
 	qsort(counts.at, counts.count, sizeof(counts.at[0]), by_events);
 	for (result->count = 0; result->count < counts.count && result->count < EVENT_COUNTS_MOST; result->count++) {

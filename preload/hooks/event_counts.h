@@ -2,22 +2,49 @@
  * event_counts.h - which functions give the events that the rings have from a moment on, for budget.c.
  *
  * The words that threads have written stay in their rings until the next lap, so the hooks count nothing themselves.
+ * What the interpreter reports and nobody records leaves no word, but costs as much as an event: sys.monitoring reports
+ * the calls of classes and of Python functions together with those of C functions. The hooks note who makes them.
  */
 #ifndef PRELOAD_HOOKS_EVENT_COUNTS_H
 #define PRELOAD_HOOKS_EVENT_COUNTS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct object;
 
+#define UNRECORDED_CALLERS 4096
+
+/* Two interpreters with a GIL each may write at once: then one note is lost. */
+struct unrecorded {
+	_Atomic uint64_t count;
+	_Atomic(const struct object *) callers[UNRECORDED_CALLERS]; /* code objects, of the last ones; may have died */
+};
+extern struct unrecorded unrecorded;
+
+/* A report that is not recorded, in this code. GIL held. */
+static inline void note_unrecorded(const struct object *code)
+{
+	uint64_t count = atomic_load_explicit(&unrecorded.count, memory_order_relaxed);
+
+	atomic_store_explicit(&unrecorded.callers[count % UNRECORDED_CALLERS], code, memory_order_relaxed);
+	atomic_store_explicit(&unrecorded.count, count + 1, memory_order_relaxed);
+}
+
+/* So far. */
+static inline uint64_t count_unrecorded(void)
+{
+	return atomic_load_explicit(&unrecorded.count, memory_order_relaxed);
+}
+
 /* Calls that a function's mean leaves out, if it has many: the thread lost its processor. */
 #define EVENT_COUNTS_LONGEST 4
 
 struct call_times {
-	uint32_t events;
-	uint32_t calls; /* that have ended */
-	uint64_t ticks; /* of these, with callees */
+	uint32_t events; /* with reports that are not recorded */
+	uint32_t calls;	 /* that have ended, with such reports */
+	uint64_t ticks;	 /* of these, with callees */
 	uint64_t longest[EVENT_COUNTS_LONGEST];
 	double mean_ns; /* of these, without the longest */
 	bool chosen;	/* to be left out */
@@ -28,6 +55,7 @@ struct function_events {
 	uint32_t id;
 	bool steps;	       /* some of its events are the steps of tasks */
 	bool c_apart;	       /* the C functions that it calls may be left out alone */
+	uint32_t unrecorded;   /* of its calls, among the last UNRECORDED_CALLERS */
 	struct call_times own; /* events: with those of the C functions that it calls */
 	struct call_times c;   /* of the C functions that it calls, taken together */
 };

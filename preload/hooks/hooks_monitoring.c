@@ -15,6 +15,7 @@
 #include "definitions/tasks.h"
 #include "hooks/budget.h"
 #include "hooks/event_blocks.h"
+#include "hooks/event_counts.h"
 #include "hooks/hooks.h"
 #include "hooks/monitoring.h"
 #include "hooks/program.h"
@@ -188,21 +189,28 @@ static inline __attribute__((always_inline)) bool find_method(struct object *con
 	return true;
 }
 
-static inline __attribute__((always_inline)) struct object *record_function_fast(unsigned kind,
-										 struct object *const *arguments,
-										 size_t shift)
+static inline __attribute__((always_inline)) struct object *record_method_fast(unsigned kind,
+									       const struct python_method *method,
+									       struct object *callable)
 {
-	struct object *callable = arguments[2];
 	struct writer *writer = thread_self.writer;
-	const struct python_method *method;
 	uint32_t id;
 
-	if (!find_method(arguments, shift, &method))
-		return python.none;
 	if (writer_has_room(writer) && definitions_function_fast(writer, method, &id) &&
 	    likely(writer_put_fast(writer, wire_head(kind, id))))
 		return python.none;
 	return record_function(kind, method, callable);
+}
+
+static inline __attribute__((always_inline)) struct object *record_function_fast(unsigned kind,
+										 struct object *const *arguments,
+										 size_t shift)
+{
+	const struct python_method *method;
+
+	if (!find_method(arguments, shift, &method))
+		return python.none;
+	return record_method_fast(kind, method, arguments[2]);
 }
 
 /* A call that is not recorded, of a Python function whose own events are off, costs as much as one that is. */
@@ -218,14 +226,19 @@ static bool calls_thinned(struct object *callable)
 static inline __attribute__((always_inline)) struct object *record_budgeted(unsigned kind,
 									    struct object *const *arguments)
 {
+	const struct python_method *method;
+
 	/* First, as it may thin the caller. */
 	if (unlikely(!writer_has_room(thread_self.writer)))
 		budget_look();
-	if (unlikely(definitions_thinned(thread_self.writer, arguments[0])))
+	if (unlikely(definitions_thinned(thread_self.writer, arguments[0]))) {
+		note_unrecorded(arguments[0]);
 		return kind == WIRE_C_CALL ? disable : python.none;
-	if (kind == WIRE_C_CALL && filter_hides && calls_thinned(arguments[2]))
-		return disable;
-	return record_function_fast(kind, arguments, 0);
+	}
+	if (likely(find_method(arguments, 0, &method)))
+		return record_method_fast(kind, method, arguments[2]);
+	note_unrecorded(arguments[0]);
+	return kind == WIRE_C_CALL && filter_hides && calls_thinned(arguments[2]) ? disable : python.none;
 }
 
 /*

@@ -126,6 +126,14 @@ static void runtime_begins_again(void)
 	install_runtime_begins();
 }
 
+/* object.__getattr__, sys._getframe: logging and warnings raise several for each message, and they ask for nothing. */
+static bool is_frequent(const char *event)
+{
+	if (event[0] == 'o')
+		return event[1] == 'b';
+	return event[0] == 's' && event[1] == 'y' && event[2] == 's' && event[3] == '.' && event[4] == '_';
+}
+
 static int on_audit(const char *event, struct object *arguments, void *data)
 {
 	if (unlikely(late))
@@ -134,10 +142,13 @@ static int on_audit(const char *event, struct object *arguments, void *data)
 		runtime_begins_again();
 	if (unlikely(thread_self.hooked_state != python.current_thread_state()))
 		set_hooks();
+	requests_look();
+	budget_note_audit();
+	if (is_frequent(event))
+		return 0;
 	sampling_begin();
 	memory_stack_begin();
 	sampled_names_look();
-	requests_look();
 	if (event[0] == 'c' && !strcmp(event, "cpython._PySys_ClearAuditHooks"))
 		runtime_ends(data);
 	if (event[0] == 's' && !strcmp(event, "sys.setprofile"))
