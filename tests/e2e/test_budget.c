@@ -303,6 +303,27 @@ SCENARIO(budget, leaves_out_c_functions_below_a_long_caller, 9)
 	json_decref(report);
 }
 
+/* sys.monitoring reports the call of a class, which costs as much as an event, though it is none. */
+SCENARIO(budget, leaves_out_calls_that_are_not_recorded, 12)
+{
+	struct outcome *outcome = can_thin(python) ? run_kind(python, "classes") : NULL, *dump;
+	json_t *report;
+	const json_t *row;
+
+	if (!outcome)
+		return;
+	report = json_loads(tool("report", "--json", outcome->trace)->out, 0, NULL);
+	row = row_of(report, "classes");
+	dump = tool("dump", outcome->trace);
+	expect(dump,
+	       strstr(dump->out, text("budget.py:%d\tC calls", (int)json_integer_value(json_object_get(row, "line")))),
+	       "they are left out");
+	expect(outcome, !json_is_true(json_object_get(row, "estimated")), "their caller is exact");
+	expect(outcome, json_number_value(json_object_get(row, "ncalls")) == counted(outcome, "long_loop"),
+	       "its calls");
+	json_decref(report);
+}
+
 /* How soon the second phase is thinned depends on how busy the machine is; its numbers are right in either case. */
 SCENARIO(budget, follows_the_program, 9)
 {

@@ -74,6 +74,13 @@ def long_loop():
         abs(i)
 
 
+def classes():
+    """Calls nothing but a class, and takes some ms."""
+    counts.long_loop += 1
+    for i in range(50000):
+        complex(i)
+
+
 SPREAD = 80
 for number in range(SPREAD):
     exec(compile("def spread_%d():\n    counts.spread_%d += 1" % (number, number), __file__, "exec"))
@@ -234,7 +241,7 @@ elif kind == "phases":
     until(begin + limit, second)
 elif kind == "loops":
     until(begin + limit, long_loop)
-elif kind in ("spread", "subscripts", "tasks", "throws"):
+elif kind in ("classes", "spread", "subscripts", "tasks", "throws"):
     until(begin + limit, globals()[kind])
 elif kind == "deep":
     until(begin + limit / 2, work)
