@@ -22,6 +22,7 @@
 #include "ring/process.h"
 
 #define PROBES 64
+#define DEPTHS 16
 #define CALLER_CUT UINT32_MAX /* in place of a caller's id: there is a caller, which is unknown */
 
 #define NATIVE_BITS 19
@@ -52,7 +53,7 @@ struct native_table {
 
 	struct native_module modules[NATIVE_MODULES];
 	struct native_frame frames[NATIVE_PLACES];
-	struct native_walk walks[RING_SLOTS]; /* the last of each thread, by its slot */
+	struct native_walks *walks[RING_SLOTS]; /* of each thread, by its slot; NULL: it had none yet */
 };
 
 static struct native_table *table; /* cleared in the child of a fork; NULL unless native stacks are recorded */
@@ -297,22 +298,43 @@ static uint32_t identify(struct native_walk *walk, uint32_t known)
 	return id == CALLER_CUT ? 0 : id;
 }
 
-uint32_t native_stack(void)
+/* The earlier walks of this thread from about this depth. NULL: no memory. */
+static struct native_walks *walks_from_here(void)
 {
-	unsigned long now = atomic_load_explicit(&loads, memory_order_relaxed);
-	struct native_walk *walk = &table->walks[thread_self.writer->slot - process->slots];
-	uint32_t ids_forgotten = atomic_load(&process->ids_forgotten), id;
-	int saved_errno = errno;
+	struct native_walks **walks = &table->walks[thread_self.writer->slot - process->slots];
+	uintptr_t depth = (uintptr_t)__builtin_frame_address(0) >> 4;
 
+	if (unlikely(!*walks))
+		*walks = wiped_memory_new(DEPTHS * sizeof(**walks));
+	return *walks ? *walks + depth % DEPTHS : NULL;
+}
+
+static uint32_t walk_and_identify(unsigned long now)
+{
+	struct native_walks *walks = walks_from_here();
+	struct native_walk *walk;
+	uint32_t ids_forgotten = atomic_load(&process->ids_forgotten), known;
+
+	if (unlikely(!walks))
+		return 0;
 	if (unlikely(now != atomic_load_explicit(&checked_loads, memory_order_relaxed)) ||
 	    unlikely(atomic_load(&table->ids_forgotten) != ids_forgotten))
 		check_loads(now);
-	if (unlikely(walk->loads != now || walk->ids_forgotten != ids_forgotten)) {
-		walk->reusable = false;
-		walk->loads = now;
-		walk->ids_forgotten = ids_forgotten;
+	if (unlikely(walks->loads != now || walks->ids_forgotten != ids_forgotten)) {
+		for (unsigned i = 0; i < NATIVE_WALK_WAYS; i++)
+			walks->ways[i].reusable = false;
+		walks->loads = now;
+		walks->ids_forgotten = ids_forgotten;
 	}
-	id = identify(walk, native_walk(walk));
+	walk = native_walk(walks, &known);
+	return identify(walk, known);
+}
+
+uint32_t native_stack(void)
+{
+	int saved_errno = errno;
+	uint32_t id = walk_and_identify(atomic_load_explicit(&loads, memory_order_relaxed));
+
 	errno = saved_errno;
 	return id;
 }

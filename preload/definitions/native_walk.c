@@ -113,22 +113,44 @@ static bool is_as_walked_anew(const struct native_walk *walk, struct unwind_plac
 	return same;
 }
 
-uint32_t __attribute__((noinline)) native_walk(struct native_walk *walk)
+/* Whether the whole walk is as it was. */
+static bool is_whole(struct native_walk *walk, const struct unwind_place *place, const struct unwind_bounds *bounds)
+{
+	const struct native_walk_frame *inner;
+
+	if (!walk->reusable || !walk->count || walk->high != bounds->high)
+		return false;
+	inner = &walk->at[walk->count - 1];
+	return inner->place.stack == place->stack && inner->place.address == place->address &&
+	       (!inner->needs_frame || inner->place.frame == place->frame) && is_unchanged(walk, walk->count - 1);
+}
+
+struct native_walk *__attribute__((noinline)) native_walk(struct native_walks *walks, uint32_t *known)
 {
 	struct unwind_place place = {.address = (uintptr_t)__builtin_return_address(0) & UNWIND_ADDRESS_MASK,
 				     .stack = (uintptr_t)__builtin_dwarf_cfa(),
 				     .frame = *(const uintptr_t *)__builtin_frame_address(0)};
 	struct unwind_bounds bounds = unwind_bounds(place.stack);
-	uint32_t known = walk->reusable && bounds.whole && walk->high == bounds.high ? walk->count : 0;
+	struct native_walk *walk;
 	uint32_t next = NATIVE_WALK_MAX;
 
+	for (unsigned i = 0; bounds.whole && i < NATIVE_WALK_WAYS; i++) {
+		walk = &walks->ways[i];
+		if (!is_whole(walk, &place, &bounds))
+			continue;
+		invariant(is_as_walked_anew(walk, place, &bounds));
+		*known = walk->count;
+		return walk;
+	}
+	walk = &walks->ways[walks->next++ % NATIVE_WALK_WAYS];
+	*known = walk->reusable && bounds.whole && walk->high == bounds.high ? walk->count : 0;
 	walk->cut = false;
 	walk->reusable = bounds.whole;
 	walk->high = bounds.high;
-	known = walk_up(walk, place, &bounds, known, &next);
-	if (next != NATIVE_WALK_MAX || known != walk->count)
-		join(walk, known, next);
+	*known = walk_up(walk, place, &bounds, *known, &next);
+	if (next != NATIVE_WALK_MAX || *known != walk->count)
+		join(walk, *known, next);
 	walk->reusable &= !walk->cut;
 	invariant(is_as_walked_anew(walk, place, &bounds));
-	return known;
+	return walk;
 }

@@ -1,9 +1,10 @@
 /*
- * native_walk.h - walks the native stack of the calling thread, as far as it is not that of the thread's last walk.
+ * native_walk.h - walks the native stack of the calling thread, as far as it is not that of an earlier walk of it.
  *
- * A frame with the same stack pointer and return address as one of the last walk has the same callers if the words from
+ * A frame with the same stack pointer and return address as one of that walk has the same callers if the words from
  * which these were found have not changed: two loads for each further frame, in place of a search for its rule and for
- * its id. So a loop that allocates pays for the frames that change.
+ * its id. So a loop that allocates pays for the frames that change. The last few walks from about each depth are kept:
+ * the places of a loop differ in their depth or in their callers.
  *
  * invariant: each frame's caller was found by its words (struct unwind_source), or the walk is not used again
  */
@@ -27,10 +28,7 @@ struct native_walk_frame {
 	bool needs_frame;	     /* the frame pointer leads to a caller */
 };
 
-/* Zero at first. native.c forgets it when an address may be that of other code, or an id of another frame. */
 struct native_walk {
-	unsigned long loads;
-	uint32_t ids_forgotten;
 	uint32_t count;
 	uintptr_t high; /* the end of the stack that at[] is of */
 	bool cut;	/* there are more frames, which were not found or did not fit */
@@ -38,10 +36,23 @@ struct native_walk {
 	struct native_walk_frame at[NATIVE_WALK_MAX]; /* from the outermost */
 };
 
+#define NATIVE_WALK_WAYS 4
+
 /*
- * Walks from the caller's caller outwards, up to the function that executes bytecode. Returns the number of frames that
- * are as in the last walk, and still have their ids.
+ * The last walks of a thread from about one depth. Zero at first. native.c forgets them when an address may be that of
+ * other code, or an id of another frame.
  */
-uint32_t native_walk(struct native_walk *walk);
+struct native_walks {
+	unsigned long loads;
+	uint32_t ids_forgotten;
+	unsigned next; /* the one that is given up next */
+	struct native_walk ways[NATIVE_WALK_WAYS];
+};
+
+/*
+ * Walks from the caller's caller outwards, up to the function that executes bytecode. Returns the walk that now is of
+ * this stack. *known: the number of its frames that are as they were, and still have their ids.
+ */
+struct native_walk *native_walk(struct native_walks *walks, uint32_t *known);
 
 #endif
