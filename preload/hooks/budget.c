@@ -46,7 +46,6 @@
  * instead of 17 to 23 in ten programs of pyperformance on 3.13.
  */
 #define COLD 2.0	   /* times report_ns or event_ns, while functions are thinned and in bursts */
-#define COST_MOST 0.62	   /* of the time, however dense events are, as in replay/thinning.c */
 #define AUDIT_NS 50	   /* Python makes a tuple of the event's arguments: 30 to 100 */
 #define SETTLE_NS 5e8	   /* CPU time in which a debt is paid */
 #define LEAST_AFTER_NS 5e8 /* CPU time */
@@ -75,9 +74,9 @@ static struct {
 	double burst_cost_ns; /* account.cost_ns when the last burst began */
 	double expected; /* what recording costs though all is thinned that can be, relative to the program; 0: less */
 	uint64_t events; /* words in all rings at begin_ns */
-	uint64_t unrecorded; /* count_unrecorded() then */
-	uint64_t audits;     /* since begin_ns */
-	uint32_t forgotten;  /* process->ids_forgotten */
+	uint64_t unrecorded;	 /* count_unrecorded() then */
+	_Atomic uint32_t audits; /* since begin_ns */
+	uint32_t forgotten;	 /* process->ids_forgotten */
 	uint64_t random_state;
 	struct thin_set set;
 	const struct object *codes[WIRE_THIN_SET_MOST]; /* of the set; may have died since */
@@ -239,7 +238,7 @@ static double share_since(uint64_t now_ns)
 	double events = (double)(words_written() - budget.events), cpu_ns = (double)(now_ns - budget.begin_ns);
 	double cost = (events + (double)(count_unrecorded() - budget.unrecorded)) * report_cost();
 
-	cost = cost < COST_MOST * cpu_ns ? cost : COST_MOST * cpu_ns;
+	cost = cost < WIRE_THIN_COST_MOST * cpu_ns ? cost : WIRE_THIN_COST_MOST * cpu_ns;
 	return cpu_ns > 0 ? (cost + events * BUDGET_COLLECTOR_NS) / (cpu_ns - cost) : 0;
 }
 
@@ -457,7 +456,8 @@ uint64_t budget_clock(void)
 
 void budget_note_audit(void)
 {
-	budget.audits++;
+	if (budget.on)
+		atomic_fetch_add_explicit(&budget.audits, 1, memory_order_relaxed);
 }
 
 void budget_due(void)

@@ -10,8 +10,6 @@
 
 #define ENDS_FEWEST 4  /* of a stretch or a burst of which the slowdown is measured */
 #define COST_ERROR 0.3 /* of the cost of events, relative, where that cost stands for the slowdown */
-#define COST_MOST                                                                                                      \
-	0.62 /* of the time of the bursts, however dense events are: 0.50 to 0.75 in programs of calls alone */
 
 struct thinning *thinning_new(uint32_t keys)
 {
@@ -291,7 +289,7 @@ static struct scaled slowdown_by_cost(const struct bursts *bursts)
 {
 	double cost = bursts->all_ns > 0 ? bursts->cost_ns / bursts->all_ns : 0;
 
-	cost = cost < COST_MOST ? cost : COST_MOST;
+	cost = cost < WIRE_THIN_COST_MOST ? cost : WIRE_THIN_COST_MOST;
 	return (struct scaled){1 / (1 - cost), COST_ERROR * cost / (1 - cost) / (1 - cost)};
 }
 
