@@ -47,9 +47,11 @@
  */
 #define COLD 2.0	   /* times report_ns or event_ns, while functions are thinned and in bursts */
 #define AUDIT_NS 50	   /* Python makes a tuple of the event's arguments: 30 to 100 */
-#define SETTLE_NS 5e8	   /* CPU time in which a debt is paid */
-#define LEAST_AFTER_NS 5e8 /* CPU time */
-#define SAVED_NS 2e9	   /* CPU time whose budget may be saved */
+#define KEEP_NS 2000000000 /* CPU time for which a function is thinned though bursts do not show it */
+#define KEEP_MOST (WIRE_THIN_SET_MOST * 3 / 4) /* the rest is for other phases */
+#define SETTLE_NS 5e8			       /* CPU time in which a debt is paid */
+#define LEAST_AFTER_NS 5e8		       /* CPU time */
+#define SAVED_NS 2e9			       /* CPU time whose budget may be saved */
 /*
  * A collector with less CPU time at the beginning is that of this session. Its CPU time counts, but for what cannot be
  * due to the events of this process.
@@ -78,8 +80,11 @@ static struct {
 	_Atomic uint32_t audits; /* since begin_ns */
 	uint32_t forgotten;	 /* process->ids_forgotten */
 	uint64_t random_state;
-	struct thin_set set;
-	const struct object *codes[WIRE_THIN_SET_MOST]; /* of the set; may have died since */
+	struct thinned_set {
+		struct thin_set set;
+		const struct object *codes[WIRE_THIN_SET_MOST]; /* may have died since */
+		uint64_t over_ns[WIRE_THIN_SET_MOST]; /* CPU time at which the events of each were last too many */
+	} now, before;				      /* what is thinned; what was until the last burst began */
 } budget;
 
 /*
@@ -269,12 +274,13 @@ static void switch_hooks(bool any)
 /* The events of all functions come again, from the next instruction on. */
 static void listen(bool random, uint64_t now_ns)
 {
-	for (uint32_t i = 0; i < budget.set.count; i++)
-		definitions_thin_code(budget.codes[i], budget.set.ids[i] & WIRE_ARG_MAX, THINNED_NOT);
-	thin_change(WIRE_THIN_END, value_of(random ? WIRE_BURST_RANDOM : WIRE_BURST_OTHER), now_ns, &budget.set);
+	for (uint32_t i = 0; i < budget.now.set.count; i++)
+		definitions_thin_code(budget.now.codes[i], budget.now.set.ids[i] & WIRE_ARG_MAX, THINNED_NOT);
+	thin_change(WIRE_THIN_END, value_of(random ? WIRE_BURST_RANDOM : WIRE_BURST_OTHER), now_ns, &budget.now.set);
 	writer_reserve(WIRE_THIN_END); /* writes the change */
 	budget.thinned = false;
-	budget.set.count = 0;
+	budget.before = budget.now;
+	budget.now.set.count = 0;
 	begin_counts(now_ns);
 	budget.listens = true;
 	budget.listens_until_ns = clock_ns(CLOCK_MONOTONIC) + LISTEN_NS;
@@ -286,35 +292,60 @@ static uint32_t place_of(uint32_t id)
 {
 	uint32_t i = 0;
 
-	while (i < budget.set.count && (budget.set.ids[i] & WIRE_ARG_MAX) != id)
+	while (i < budget.now.set.count && (budget.now.set.ids[i] & WIRE_ARG_MAX) != id)
 		i++;
 	return i;
 }
 
 /*
- * Adds the chosen functions whose code is plain: nothing that is examined at each call. Returns how
- * many there are.
+ * Thins a function, if its code is plain: nothing that is examined at each call. False: it is not, or it is thinned so
+ * already, or the set is full.
  */
-static uint32_t take_set(const struct event_counts *counts)
+static bool take(const struct object *code, uint32_t id, enum thinned thinned, uint64_t over_ns)
 {
-	uint32_t taken = 0, place;
+	uint32_t place = place_of(id), entry = id | (thinned == THINNED ? 0 : WIRE_THIN_C_CALLS);
+
+	if (place == WIRE_THIN_SET_MOST || (place < budget.now.set.count && budget.now.set.ids[place] == id) ||
+	    !definitions_thin_code(code, id, thinned))
+		return false;
+	budget.now.codes[place] = code;
+	budget.now.set.ids[place] = entry;
+	budget.now.over_ns[place] = over_ns;
+	budget.now.set.count += place == budget.now.set.count;
+	return true;
+}
+
+/* Returns how many are taken. */
+static uint32_t take_set(const struct event_counts *counts, uint64_t now_ns)
+{
+	uint32_t taken = 0;
 
 	for (uint32_t i = 0; i < counts->count; i++) {
 		const struct function_events *function = &counts->at[i];
 
-		enum thinned thinned = function->own.chosen ? THINNED
-				       : function->c.chosen ? THINNED_C_CALLS
-							    : THINNED_NOT;
+		if (function->own.chosen)
+			taken += take(function->code, function->id, THINNED, now_ns);
+		else if (function->c.chosen)
+			taken += take(function->code, function->id, THINNED_C_CALLS, now_ns);
+	}
+	return taken;
+}
 
-		place = place_of(function->id);
-		if (!thinned || place == WIRE_THIN_SET_MOST ||
-		    (place < budget.set.count && budget.set.ids[place] == function->id) ||
-		    !definitions_thin_code(function->code, function->id, thinned))
-			continue;
-		budget.codes[place] = function->code;
-		budget.set.ids[place] = function->id | (thinned == THINNED ? 0 : WIRE_THIN_C_CALLS);
-		budget.set.count += place == budget.set.count;
-		taken++;
+/*
+ * After a burst: what was thinned before it, and was called often not long ago. A burst shows one phase of the program,
+ * and the next phase may be one that was there before.
+ */
+static uint32_t take_before(uint64_t now_ns)
+{
+	const struct thinned_set *before = &budget.before;
+	uint32_t taken = 0;
+
+	for (uint32_t i = 0; i < before->set.count && budget.now.set.count < KEEP_MOST; i++) {
+		uint32_t entry = before->set.ids[i], id = entry & WIRE_ARG_MAX;
+
+		if (now_ns - before->over_ns[i] <= KEEP_NS && place_of(id) == budget.now.set.count)
+			taken += take(before->codes[i], id, entry & WIRE_THIN_C_CALLS ? THINNED_C_CALLS : THINNED,
+				      before->over_ns[i]);
 	}
 	return taken;
 }
@@ -338,14 +369,16 @@ static bool choose(uint64_t now_ns)
 
 	if (full > wanted) {
 		counts = event_counts_choose(wanted / full, LEAST_OF_BUDGET * allowed_share() / full);
-		taken = take_set(counts);
+		taken = take_set(counts, now_ns);
 		budget.expected = taken || !counts->events ? 0 : full;
 		if (budget.listens) /* after restart_events(): the code of each is instrumented again */
 			account.due_ns += counts->functions * budget_costs.instrument_ns;
 	}
+	if (budget.listens)
+		taken += take_before(now_ns);
 	note_begin(now_ns);
 	if (taken) {
-		thin_change(WIRE_THIN, value_of(0), now_ns, &budget.set);
+		thin_change(WIRE_THIN, value_of(0), now_ns, &budget.now.set);
 		writer_reserve(WIRE_THIN);
 		switch_hooks(true);
 	}
@@ -357,7 +390,7 @@ static bool choose(uint64_t now_ns)
 	log_line(LOG_DEBUG,
 		 "budget: recording adds %.1f %% for %.1f ms; %u functions are thinned, %u of them now; in all %.1f ms "
 		 "of %.1f, balance %.1f",
-		 100 * full, ns / 1e6, budget.set.count, taken, account.cost_ns / 1e6, (double)now_ns / 1e6,
+		 100 * full, ns / 1e6, budget.now.set.count, taken, account.cost_ns / 1e6, (double)now_ns / 1e6,
 		 account.balance_ns / 1e6);
 	budget.listens = false;
 	begin_counts(now_ns);
@@ -385,7 +418,7 @@ static bool is_over(uint64_t now_ns)
 
 	if (!budget.thinned)
 		return account.balance_ns < 0 && share > wanted;
-	if (budget.set.count == WIRE_THIN_SET_MOST && now_ns < budget.listen_ns)
+	if (budget.now.set.count == WIRE_THIN_SET_MOST && now_ns < budget.listen_ns)
 		return share > FAR_OVER * wanted && now_ns - budget.chosen_ns > budget.anew_ns;
 	return share > OVER * (budget.expected > wanted ? budget.expected : wanted);
 }
@@ -417,7 +450,7 @@ static uint64_t step(uint64_t now_ns)
 		begin_counts(now_ns);
 		return next_step(now_ns);
 	}
-	if (!burst && (budget.listens || budget.set.count < WIRE_THIN_SET_MOST))
+	if (!burst && (budget.listens || budget.now.set.count < WIRE_THIN_SET_MOST))
 		return choose(now_ns) ? next_step(now_ns) : LISTEN_NS;
 	budget.anew_ns = !burst && now_ns < budget.listen_ns ? 2 * budget.anew_ns : ANEW_NS;
 	listen(burst, now_ns);
@@ -518,7 +551,7 @@ void budget_look(void)
 	budget.random_state ^= clock_now() + (uint64_t)getpid();
 	if (budget.thinned) {
 		budget.thinned = false;
-		budget.set.count = 0;
+		budget.now.set.count = budget.before.set.count = 0;
 		thin_forget();
 		switch_hooks(false);
 	}
@@ -534,7 +567,7 @@ void budget_look(void)
 	set_timer(LOOK_FIRST_NS);
 	begin_counts(cpu_now());
 	/* Nothing is thinned so far. Readers learn that it may be, and note which C functions are called by whom. */
-	thin_change(WIRE_THIN_END, value_of(WIRE_BURST_OTHER), budget.begin_ns, &budget.set);
+	thin_change(WIRE_THIN_END, value_of(WIRE_BURST_OTHER), budget.begin_ns, &budget.now.set);
 }
 
 void budget_pause(void)
