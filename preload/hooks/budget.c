@@ -331,11 +331,19 @@ static uint32_t take_set(const struct event_counts *counts, uint64_t now_ns)
 	return taken;
 }
 
+static bool has_events(const struct event_counts *counts, uint32_t id)
+{
+	for (uint32_t i = 0; i < counts->count; i++)
+		if (counts->at[i].id == id)
+			return true;
+	return false;
+}
+
 /*
- * After a burst: what was thinned before it, and was called often not long ago. A burst shows one phase of the program,
- * and the next phase may be one that was there before.
+ * After a burst: what was thinned before it, was called too often not long ago, and is not in the burst. That shows one
+ * phase of the program, and the next phase may be one that was there before.
  */
-static uint32_t take_before(uint64_t now_ns)
+static uint32_t take_before(const struct event_counts *counts, uint64_t now_ns)
 {
 	const struct thinned_set *before = &budget.before;
 	uint32_t taken = 0;
@@ -343,7 +351,7 @@ static uint32_t take_before(uint64_t now_ns)
 	for (uint32_t i = 0; i < before->set.count && budget.now.set.count < KEEP_MOST; i++) {
 		uint32_t entry = before->set.ids[i], id = entry & WIRE_ARG_MAX;
 
-		if (now_ns - before->over_ns[i] <= KEEP_NS && place_of(id) == budget.now.set.count)
+		if (now_ns - before->over_ns[i] <= KEEP_NS && !has_events(counts, id))
 			taken += take(before->codes[i], id, entry & WIRE_THIN_C_CALLS ? THINNED_C_CALLS : THINNED,
 				      before->over_ns[i]);
 	}
@@ -365,17 +373,19 @@ static bool choose(uint64_t now_ns)
 {
 	double full = share_since(now_ns), wanted = wanted_share(), ns = (double)(now_ns - budget.begin_ns);
 	const struct event_counts *counts = NULL;
+	bool over = full > wanted;
 	uint32_t taken = 0;
 
-	if (full > wanted) {
-		counts = event_counts_choose(wanted / full, LEAST_OF_BUDGET * allowed_share() / full);
+	if (over || budget.listens)
+		counts = event_counts_choose(over ? wanted / full : 1, LEAST_OF_BUDGET * allowed_share() / full);
+	if (over) {
 		taken = take_set(counts, now_ns);
 		budget.expected = taken || !counts->events ? 0 : full;
-		if (budget.listens) /* after restart_events(): the code of each is instrumented again */
-			account.due_ns += counts->functions * budget_costs.instrument_ns;
 	}
-	if (budget.listens)
-		taken += take_before(now_ns);
+	if (budget.listens) { /* after restart_events(): the code of each is instrumented again */
+		account.due_ns += counts->functions * budget_costs.instrument_ns;
+		taken += take_before(counts, now_ns);
+	}
 	note_begin(now_ns);
 	if (taken) {
 		thin_change(WIRE_THIN, value_of(0), now_ns, &budget.now.set);
@@ -395,7 +405,7 @@ static bool choose(uint64_t now_ns)
 	budget.listens = false;
 	begin_counts(now_ns);
 	budget.look_ns = LOOK_SOON_NS;
-	return !counts || counts->events;
+	return !over || counts->events;
 }
 
 /* The time until the next burst, or the next look at the cost. */
