@@ -168,9 +168,9 @@ SCENARIO_SOME(check, what_is_not_recorded, SUPPORTED)
 {
 	const struct {
 		const char *variable, *limit;
-	} cases[] = {{"EVPROF_EVENTS=sample", "known:leaf=0"},	  {"EVPROF_EVENTS=call", "builtins:sum=0"},
-		     {"EVPROF_EXCLUDE=*leaf", "known:leaf=0"},	  {"EVPROF_EXCLUDE=*leaf", "known:*=200"},
-		     {"EVPROF_INCLUDE=*recurse", "known:leaf=0"}, {"EVPROF_EXCLUDE_SYSPATH=1", "json*:*=0"},
+	} cases[] = {{"EVPROF_EVENTS=sample", "known:leaf=100000"}, {"EVPROF_EVENTS=call", "builtins:sum=0"},
+		     {"EVPROF_EXCLUDE=*leaf", "known:leaf=0"},	    {"EVPROF_EXCLUDE=*leaf", "known:*=200"},
+		     {"EVPROF_INCLUDE=*recurse", "known:leaf=0"},   {"EVPROF_EXCLUDE_SYSPATH=1", "json*:*=0"},
 		     {"EVPROF_INCLUDE=*recurse", "TOTAL=51"}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
