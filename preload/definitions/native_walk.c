@@ -33,6 +33,13 @@ static bool is_unchanged(struct native_walk *walk, uint32_t i)
 	return true;
 }
 
+/* Whether the frame is at this place: what its caller is found from is equal, but for the words on the stack. */
+static bool is_at(const struct native_walk_frame *frame, const struct unwind_place *place)
+{
+	return frame->place.stack == place->stack && frame->place.address == place->address &&
+	       (!frame->needs_frame || frame->place.frame == place->frame);
+}
+
 /*
  * Whether the walk has come to a frame of the last one, with the same callers. Lowers *known, the number of frames that
  * may be as they were, to those from this place outwards. shown: frames that were found further in.
@@ -46,8 +53,7 @@ static bool meets_last(struct native_walk *walk, uint32_t *known, const struct u
 	if (!*known)
 		return false;
 	frame = &walk->at[*known - 1];
-	if (frame->place.stack != place->stack || frame->place.address != place->address ||
-	    (frame->needs_frame && frame->place.frame != place->frame))
+	if (!is_at(frame, place))
 		return false;
 	if (frame->shown + shown <= NATIVE_FRAMES_MAX && is_unchanged(walk, *known - 1))
 		return true;
@@ -116,13 +122,8 @@ static bool is_as_walked_anew(const struct native_walk *walk, struct unwind_plac
 /* Whether the whole walk is as it was. */
 static bool is_whole(struct native_walk *walk, const struct unwind_place *place, const struct unwind_bounds *bounds)
 {
-	const struct native_walk_frame *inner;
-
-	if (!walk->reusable || !walk->count || walk->high != bounds->high)
-		return false;
-	inner = &walk->at[walk->count - 1];
-	return inner->place.stack == place->stack && inner->place.address == place->address &&
-	       (!inner->needs_frame || inner->place.frame == place->frame) && is_unchanged(walk, walk->count - 1);
+	return walk->reusable && walk->count && walk->high == bounds->high &&
+	       is_at(&walk->at[walk->count - 1], place) && is_unchanged(walk, walk->count - 1);
 }
 
 struct native_walk *__attribute__((noinline)) native_walk(struct native_walks *walks, uint32_t *known)

@@ -6,7 +6,8 @@
  *            file, and the collector's CPU time. A debt is paid by recording less, a saving may be spent.
  *   thin     with a debt: the rings show which functions gave the most events; the events of some of these are off.
  *            If others give more than was expected, they are thinned, too.
- *   burst    at a random time all events are recorded for some ms; then functions are chosen anew.
+ *   burst    at a random time all events are recorded for a millisecond; then functions are chosen anew. What the burst
+ *            does not show stays thinned for two seconds of CPU time.
  *
  * A function is thinned as a whole: its calls and ends, and the calls of C functions that it makes. So each C function
  * is recorded exactly but for the calls that thinned functions make. A thinned code object has CODE_THINNED in its id.

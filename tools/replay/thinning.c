@@ -225,25 +225,31 @@ static void add_burst(const struct thinning *thinning, uint32_t i, struct bursts
 	bursts->ns[bursts->count++] = ns;
 }
 
+/* A burst at a random time, of some length. */
+static bool is_burst(const struct thinning *thinning, uint32_t i)
+{
+	uint32_t head = thinning->changes[i].head;
+
+	return wire_head_kind(head) != WIRE_THIN && wire_thin_why(head) == WIRE_BURST_RANDOM &&
+	       length_ns(thinning, i) > 0;
+}
+
 /* How much the bursts of a program differ: a function with few bursts may have had those of one phase. */
 static double variance_of_bursts(const struct thinning *thinning)
 {
 	double events = 0, all = 0, residuals = 0, n = 0;
 
-	for (uint32_t pass = 0; pass < 2; pass++) {
-		for (uint32_t i = 0; i < thinning->change_count; i++) {
-			const struct thin_change *change = &thinning->changes[i];
-			double ns = length_ns(thinning, i), off;
+	for (uint32_t i = 0; i < thinning->change_count; i++) {
+		if (!is_burst(thinning, i))
+			continue;
+		events += (double)thinning->changes[i].events;
+		all += length_ns(thinning, i);
+		n++;
+	}
+	for (uint32_t i = 0; i < thinning->change_count; i++) {
+		double off = (double)thinning->changes[i].events - events / all * length_ns(thinning, i);
 
-			if (wire_head_kind(change->head) == WIRE_THIN || ns <= 0 ||
-			    wire_thin_why(change->head) != WIRE_BURST_RANDOM)
-				continue;
-			off = pass ? (double)change->events - events / all * ns : 0;
-			residuals += off * off;
-			events += pass ? 0 : (double)change->events;
-			all += pass ? 0 : ns;
-			n += pass;
-		}
+		residuals += is_burst(thinning, i) ? off * off : 0;
 	}
 	return n > 1 && events > 0 ? residuals * n * n / (n - 1) / (events * events) : 0;
 }
@@ -263,7 +269,7 @@ static void find_stretches(const struct thinning *thinning, uint32_t by, struct 
 		if (wire_head_kind(change->head) == WIRE_THIN) {
 			bursts->missing_ns += ns;
 			bursts->missing_squares += ns * ns;
-		} else if (wire_thin_why(change->head) == WIRE_BURST_RANDOM) {
+		} else if (is_burst(thinning, i)) {
 			add_burst(thinning, i, bursts);
 			burst_numbers[i] = bursts->count;
 		}
