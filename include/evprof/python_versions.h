@@ -66,7 +66,8 @@ struct python_layout {
 	size_t state_cframe;	    /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
 	size_t state_bytes;	    /* PyThreadState (until 3.11) */
 	size_t interpreter_threads; /* PyInterpreterState: its newest thread state (until 3.12) */
-	size_t runtime_ceval;	    /* _PyRuntime.ceval, see python_takes_pending_calls() (3.8) */
+	size_t interpreter_evaluator; /* PyInterpreterState.eval_frame (3.9 to 3.11) */
+	size_t runtime_ceval;	      /* _PyRuntime.ceval, see python_takes_pending_calls() (3.8) */
 };
 
 /*
@@ -103,6 +104,10 @@ enum {
 	PYTHON_STATE_NEXT = 8,	       /* PyThreadState.next */
 	PYTHON_STATE_INTERPRETER = 16, /* PyThreadState.interp */
 	PYTHON_STATE_FRAME = 24,       /* PyThreadState.frame (until 3.10) */
+	PYTHON_STATE_DEPTH = 32,       /* PyThreadState.recursion_depth: int (3.9, 3.10) */
+	PYTHON_STATE_DEPTH_LEFT = 32,  /* PyThreadState.recursion_remaining: int (3.11) */
+	PYTHON_STATE_LIMIT = 36,       /* PyThreadState.recursion_limit: int (3.11) */
+	PYTHON_INTERPRETER_LIMIT = 64, /* PyInterpreterState.ceval.recursion_limit: int (3.9, 3.10) */
 	PYTHON_CFRAME_FRAME = 8,       /* CFrame.current_frame (3.11) */
 	PYTHON_INSTRUCTION_FIRST = 40, /* where _PyInterpreterFrame has its instruction (from 3.11 on) */
 	PYTHON_INSTRUCTION_END = 112,
@@ -113,6 +118,9 @@ enum {
 /* FRAME_OWNED_BY_GENERATOR, FRAME_OWNED_BY_CSTACK (3.12, 3.13), FRAME_OWNED_BY_INTERPRETER (from 3.14 on) */
 #define PYTHON_FRAME_OWNED_BY_GENERATOR 1
 #define PYTHON_FRAME_OWNED_BY_C 3
+
+/* Until 3.11.3, BINARY_SUBSCR_GETITEM takes no notice of a frame evaluator (GH-104405). */
+#define PYTHON_SUBSCRIPTS_MENDED_IN_11 4
 
 #define PYTHON_SINCE_8 (PYTHON_NAMES_TASKS | PYTHON_NATIVE_IDS)
 #define PYTHON_SINCE_11 (PYTHON_SINCE_8 | PYTHON_OWN_FRAMES | PYTHON_PACKED_KEYS)
@@ -165,18 +173,20 @@ static inline const struct python_version *python_version_row(int minor)
 			.layout = {.code_bytes = 48, .frame_last = 104, .last_unit = 1, .locals = 360,
 			.chain_code = 32, .chain_back = 24, .chain_globals = 48, .frame_stack = 72,
 			.generator_frame = 16, .state_profile = 56, .state_tracing = 48, .state_bytes = 264,
-			.interpreter_threads = 8}},
+			.interpreter_threads = 8, .interpreter_evaluator = 1400}},
 		[10 - PYTHON_FIRST_MINOR] = {
 			.traits = PYTHON_SINCE_8 | PYTHON_ONLY_10, .lines = SAMPLING_LINES_RANGES,
 			.layout = {.code_bytes = 48, .frame_last = 96, .last_unit = 2, .locals = 352,
 			.chain_code = 32, .chain_back = 24, .chain_globals = 48, .frame_stack = 80,
 			.frame_values = 64, .generator_frame = 16, .state_profile = 56, .state_cframe = 48,
-			.state_bytes = 280, .interpreter_threads = 8}},
+			.state_bytes = 280, .interpreter_threads = 8,
+			.interpreter_evaluator = 1368}},
 		[11 - PYTHON_FIRST_MINOR] = {
 			.traits = PYTHON_SINCE_11 | PYTHON_ONLY_11, .lines = SAMPLING_LINES_PLACES,
 			.layout = {.inner_previous = 56, .locals = 72, .chain_code = 32, .chain_back = 48,
 			.chain_globals = 8, .frame_owner = 69, .frame_stack = 64, .generator_frame = 80,
-			.state_profile = 64, .state_cframe = 56, .state_bytes = 360, .interpreter_threads = 16}},
+			.state_profile = 64, .state_cframe = 56, .state_bytes = 360, .interpreter_threads = 16,
+			.interpreter_evaluator = 1424}},
 		[12 - PYTHON_FIRST_MINOR] = {
 			.traits = PYTHON_SINCE_11 | PYTHON_ONLY_12, .lines = SAMPLING_LINES_PLACES,
 			.layout = {.yields = {150, 243}, .locals = 72, .chain_back = 8, .chain_globals = 24,

@@ -20,6 +20,7 @@
 #include "ring/process.h"
 
 bool definitions_lines;
+bool definitions_subscripts;
 _Atomic uint32_t definitions_codes_died;
 void (*definitions_meet)(const struct python_method *method, const char *owner);
 
@@ -229,6 +230,8 @@ static uint64_t define_code_as(struct object *code, struct string strings[WIRE_D
 		value |= (uint64_t)CODE_SLOW_UNCAUGHT << 32;
 	if (code == thread_self.program)
 		value |= (uint64_t)CODE_SLOW_PROGRAM << 32;
+	if (definitions_subscripts && python_has_subscripts(code))
+		value |= (uint64_t)CODE_SLOW_SUBSCRIPTS << 32;
 	if (!is_own(&strings[3]) && is_recorded(strings, false))
 		value = define_id(&record, strings, &process->next_code, code,
 				  value | (generator ? generator_flags(flags) : 0));

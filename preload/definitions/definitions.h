@@ -31,6 +31,7 @@
 #define CODE_SLOW_PROGRAM 16u	/* its end may be that of the program, see hooks/program.h */
 #define CODE_SLOW_UNCAUGHT 32u	/* threading calls it with an exception that went uncaught in a thread */
 #define CODE_SLOW_THINNED 64u
+#define CODE_SLOW_SUBSCRIPTS 128u /* it has subscripts, if that is asked for (definitions_subscripts) */
 
 /*
  * Values up to here have an upper half of 0. The highest bit of the lower half is unused, so one comparison suffices.
@@ -85,6 +86,9 @@ bool definitions_is_generator(struct object *code);
  * code is known (sampled_layout.h).
  */
 extern bool definitions_lines;
+
+/* Marks code with subscripts (python_has_subscripts()). Set before the first id. */
+extern bool definitions_subscripts;
 
 /* Removes the id of a code object that dies. GIL held. */
 void definitions_forget_code(const struct object *code);

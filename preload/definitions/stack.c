@@ -109,25 +109,44 @@ static bool find_stack(bool skip_top, uint32_t *ids, uint32_t most, uint32_t *co
 	return true;
 }
 
+/*
+ * The code of the frame that ends with an event of a frame evaluator (PEP 523), which the running frame has called; or
+ * NULL. *value: as definitions_code().
+ */
+static const void *ended_code(unsigned kind, uint32_t *value)
+{
+	const void *frame = kind < WIRE_RETURN ? NULL : thread_self.evaluated, *code;
+
+	code = frame ? python_frame_code(frame) : NULL;
+	*value =
+	    code ? definitions_code_of_frame((struct object *)code, python_field(frame, python.layout.chain_globals))
+		 : DEFINITION_HIDDEN;
+	return code;
+}
+
 uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t most, bool *more)
 {
-	bool skip_top = kind == WIRE_CALL || kind == WIRE_RESUME || kind == WIRE_THROW;
+	bool skip_top = (kind == WIRE_CALL || kind == WIRE_RESUME || kind == WIRE_THROW) && !thread_self.evaluated;
 	const void *last = NULL;
 	struct object *frame;
 	struct definitions_guard guard;
-	uint32_t count = 0;
-	bool nameless =
-	    false; /* a name did not fit into the ring: the stack is written again soon, as if it had been cut */
+	uint32_t count = 0, value;
+	/* A name did not fit into the ring: the stack is written again soon, as if it had been cut. */
+	bool nameless = false;
 
 	definitions_enter(&guard);
 	if (!lines && find_stack(skip_top, ids, most, &count, more)) {
 		definitions_leave(&guard);
 		return count;
 	}
+	last = ended_code(kind, &value);
+	nameless = !value;
 	count = 0;
-	for (frame = top_frame(skip_top, &last); frame; frame = next_frame(frame, &last)) {
-		uint32_t value = frame_value(frame);
-
+	if (value && !(value & (DEFINITION_HIDDEN | CODE_THINNED)) && most)
+		ids[count++] = DEFINITION_ID(value);
+	frame = is_outermost(last) ? NULL : top_frame(skip_top, &last);
+	for (; frame; frame = next_frame(frame, &last)) {
+		value = frame_value(frame);
 		nameless |= !value;
 		if (!value || value & (DEFINITION_HIDDEN | CODE_THINNED))
 			continue;

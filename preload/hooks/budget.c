@@ -15,6 +15,7 @@
 #include "hooks/event_counts.h"
 #include "hooks/frame_evaluator.h"
 #include "hooks/hooks.h"
+#include "hooks/thinned_frames.h"
 #include "life/life.h"
 #include "life/thin.h"
 #include "ring/clock.h"
@@ -98,7 +99,7 @@ static struct {
 	double passes_ns;	    /* what the calls of thinned functions have cost: no less is possible */
 	double due_ns;		    /* of the program's part, since begin_ns: measured, not counted */
 	uint32_t codes;		    /* next_code at begin_ns */
-	uint64_t passes;	    /* frame_evaluator_passes() at begin_ns */
+	uint64_t passes;	    /* thinned_frames_passes() at begin_ns */
 	uint64_t collector_ns;	    /* its CPU time at begin_ns; 0: not known */
 	bool begun, collector_tried, least_said;
 	pid_t pid;
@@ -212,7 +213,7 @@ static void note_begin(uint64_t now_ns)
 
 	if (process->next_code > account.codes)
 		cost += (double)(process->next_code - account.codes) * budget_costs.define_ns;
-	passes_ns = (double)(frame_evaluator_passes() - account.passes) * frame_evaluator_ns();
+	passes_ns = (double)(thinned_frames_passes() - account.passes) * thinned_frames_ns();
 	account.passes_ns += passes_ns;
 	cost += passes_ns;
 	account.program_ns += cost;
@@ -224,7 +225,7 @@ static void note_begin(uint64_t now_ns)
 	account.cost_ns += cost;
 	account.due_ns = 0;
 	account.codes = process->next_code;
-	account.passes = frame_evaluator_passes();
+	account.passes = thinned_frames_passes();
 	budget.begin_ns = now_ns;
 	budget.audits = 0;
 	budget.events = words;
@@ -266,7 +267,7 @@ static uint32_t value_of(unsigned why)
 static void switch_hooks(bool any)
 {
 	if (!python.monitoring)
-		frame_evaluator_changed(any);
+		thinned_frames_changed(any);
 	else if (!any) /* callbacks return DISABLE by themselves */
 		hooks_monitoring_restart();
 }
@@ -538,7 +539,7 @@ bool budget_begin(void)
 {
 	budget.on = config.budget;
 	budget.anew_ns = ANEW_NS;
-	if (budget.on && !python.monitoring && !frame_evaluator_set())
+	if (budget.on && !python.monitoring && !thinned_frames_begin())
 		log_line(LOG_INFO,
 			 "another frame evaluator is set (PEP 523); what " ENV_BUDGET " leaves out costs more");
 	return budget.on;

@@ -12,7 +12,7 @@
  * A function is thinned as a whole: its calls and ends, and the calls of C functions that it makes. So each C function
  * is recorded exactly but for the calls that thinned functions make. A thinned code object has CODE_THINNED in its id.
  * From 3.12 on its callbacks return DISABLE, and the events come back by sys.monitoring.restart_events(). Until 3.11
- * the profile function is off while it runs (frame_evaluator.h).
+ * the profile function is off while it runs (thinned_frames.h).
  *
  *   timer of the process's CPU time -> SIGURG (start/requests.c) -> pending call in Python's main thread, or the next
  *   event of any thread -> budget_turn()

@@ -1,50 +1,55 @@
 /*
- * frame_evaluator.h - Python 3.9 to 3.11: while a thinned function runs (budget.h), the interpreter reports nothing.
+ * frame_evaluator.h - the function that Python calls for each frame instead of its own (PEP 523), from 3.9 to 3.11.
  *
- * These versions have one profile function a thread, and no events by code object. A frame evaluation function (PEP
- * 523) is called for each frame instead: it takes the profile function off before a thinned function runs, and sets it
- * again before one that is not, and after each. So a thinned function costs a call and two look-ups.
+ * It has two users, of which a process has one: hooks_frame.c records calls by it, and thinned_frames.c keeps thinned
+ * functions from being reported. Python has one such function for each interpreter; evprof sets that of the first one.
  *
- *   a frame of f -> evaluate() -> profile function on or off for f -> _PyEval_EvalFrameDefault() -> as for f's caller
- *
- * A loop that runs when it is thinned takes the profile function off at its next event. What is reported of thinned
- * functions nevertheless is left out by the profile function (hooks_profile.c), so exactness does not depend on the
- * evaluator, only the cost does.
- *
- * It steps back, with one line, where another one is set (torch.compile, debuggers), and without one where greenlets
- * exchange stacks or little of the thread's stack is left: from 3.11 on calls between Python functions otherwise need
- * none of it. Then everything is reported.
+ * In 3.11 calls between Python functions go through C while one is set, and take room of the C stack.
  *
  * All functions: GIL held.
  */
-#ifndef PRELOAD_HOOKS_FRAME_EVALUATOR_H
-#define PRELOAD_HOOKS_FRAME_EVALUATOR_H
+#ifndef PRELOAD_FRAME_EVALUATOR_H
+#define PRELOAD_FRAME_EVALUATOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "python/python.h"
+#include "ring/writer.h"
+
+/*
+ * pystate.h: _PyFrameEvalFunction. frame: PyFrameObject until 3.10, _PyInterpreterFrame in 3.11. thrown: an exception
+ * is thrown into the generator. NULL: with an exception.
+ */
+typedef struct object *(*frame_evaluator)(struct thread_state *state, const void *frame, int thrown);
+
+/* Python's own, after frame_evaluator_set(). */
+extern frame_evaluator frame_evaluator_original;
 
 /* Whether this Python can have one. */
 bool frame_evaluator_is_possible(void);
 
-/* Sets it in the current interpreter. False: another one is set, which stays. */
-bool frame_evaluator_set(void);
+/* False: another one is set, which stays. */
+bool frame_evaluator_set(frame_evaluator ours);
+
+/* Whether it is set, and not another one that was set meanwhile. */
+bool frame_evaluator_is(frame_evaluator ours);
+
+/* Sets Python's own, unless another one was set meanwhile. */
+void frame_evaluator_remove(frame_evaluator ours);
 
 /*
- * Other functions are thinned than before, or, with any = false, none: all threads have their profile function, and go
- * on with it until the next event.
+ * Where the thread's stack has less than 256 KiB left, or a quarter of a small one, no evaluation is to add what it
+ * takes itself.
  */
-void frame_evaluator_changed(bool any);
+extern __thread uintptr_t frame_evaluator_stack_low __attribute__((tls_model("initial-exec"))); /* 0: not known yet */
+void frame_evaluator_learn_stack(void) __attribute__((cold, noinline));
 
-/* In the child of a fork: nothing is thinned. */
-void frame_evaluator_forked(void);
-
-/* In the profile function: what this frame does is left out. frame: what the profile function got. */
-void frame_evaluator_leave_out(struct object *frame);
-
-/* Evaluations without events so far, each of which has cost the program frame_evaluator_ns(). */
-uint64_t frame_evaluator_passes(void);
-double frame_evaluator_ns(void);
+static inline __attribute__((always_inline)) bool frame_evaluator_stack_is_short(void)
+{
+	if (unlikely(!frame_evaluator_stack_low))
+		frame_evaluator_learn_stack();
+	return (uintptr_t)__builtin_frame_address(0) < frame_evaluator_stack_low;
+}
 
 #endif

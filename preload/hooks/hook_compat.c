@@ -25,9 +25,6 @@
 #include "ring/process.h"
 #include "ring/writer.h"
 
-/* pystate.h: PyTrace_* */
-enum { TRACE_C_CALL = 4, TRACE_C_EXCEPTION = 5, TRACE_C_RETURN = 6 };
-
 /* PyThreadState: c_profilefunc, c_tracefunc, c_profileobj. */
 #define OBJECT_AFTER_PROFILE 16
 
@@ -124,9 +121,9 @@ static int call_program_profile(struct object *self, struct object *frame, int w
 
 	if (reported.setting != now)
 		reported = (struct reported){.setting = now};
-	if (what == TRACE_C_CALL)
+	if (what == PYTHON_TRACE_C_CALL)
 		reported.open++;
-	if ((what == TRACE_C_RETURN || what == TRACE_C_EXCEPTION) && reported.open-- == 0) {
+	if ((what == PYTHON_TRACE_C_RETURN || what == PYTHON_TRACE_C_EXCEPTION) && reported.open-- == 0) {
 		reported.open = 0;
 		return 0;
 	}
@@ -145,11 +142,13 @@ static void chain_profile(python_profile *place)
 static struct object *call_unaudited(c_function real, struct object *self, void *a, void *b, void *c)
 {
 	uint32_t entered = thread_self.entered;
+	bool traced = hooks_frame_traces();
 	struct object *result;
 
 	thread_self.entered = 1;
 	result = real(self, a, b, c);
 	thread_self.entered = entered;
+	hooks_frame_tracing_changed(traced);
 	return result;
 }
 

@@ -3,7 +3,9 @@
  *
  *   install.c            sets the hooks: once in the process, and in each thread
  *   hooks_profile.c      calls and returns by PyEval_SetProfile, until 3.11
- *   frame_evaluator.c    ... takes it off while thinned functions run, from 3.9 on
+ *   hooks_frame.c        calls and returns by a frame evaluator from 3.9 to 3.11, if no C calls are recorded
+ *   thinned_frames.c     takes the profile function off while thinned functions run, from 3.9 to 3.11
+ *   frame_evaluator.h    the one frame evaluator of the process, which these two share
  *   hooks_monitoring.c   calls, returns and exceptions by sys.monitoring, from 3.12 (monitoring.h)
  *   hooks_line.c         lines, if requested, by PyEval_SetTrace or for hooks_monitoring.c
  *   hooks_memory.c       allocations by PyMem_SetAllocator
@@ -47,6 +49,32 @@ static inline bool hooks_profile_is_off(const struct thread_state *state)
 
 /* Takes it off until hooks_profile_place(). It is alone. GIL held. */
 void hooks_profile_take_off(struct thread_state *state);
+
+/* Records an event as the profile function does. GIL held. */
+void hooks_profile_record(struct object *frame, int what, struct object *argument);
+
+/*
+ * Sets the frame evaluator, if it is possible, at the first call. True: the calls of the current thread are recorded by
+ * it. Then its state needs no profile function. GIL held, as for all of these.
+ */
+bool hooks_frame_set(void);
+bool hooks_frame_records(const struct thread_state *state);
+
+/* Takes it off for good. Frames that run end without an event. */
+void hooks_frame_remove(void);
+
+/* Where another one is set, or little of the stack is left, the profile function goes on, in all threads. */
+void hooks_frame_look(void);
+
+/*
+ * Whether the running function is traced only because it has subscripts; and, with that as it was before, after the
+ * program has set or taken off a profile function or a trace function of the current thread.
+ */
+bool hooks_frame_traces(void);
+void hooks_frame_tracing_changed(bool traced);
+
+/* Python starts once more. */
+void hooks_frame_forget(void);
 
 /* Sets the trace function of the current thread state, if line events are wanted and the program has none. GIL held. */
 void hooks_line_set(void);

@@ -10,19 +10,17 @@
 #include "definitions/tasks.h"
 #include "hooks/budget.h"
 #include "hooks/event_blocks.h"
-#include "hooks/frame_evaluator.h"
 #include "hooks/hooks.h"
 #include "hooks/program.h"
+#include "hooks/thinned_frames.h"
 #include "life/life.h"
 #include "python/profiled_frame.h"
 #include "ring/process.h"
 #include "ring/writer.h"
 
-/* pystate.h: PyTrace_* */
-enum { TRACE_CALL = 0, TRACE_RETURN = 3, TRACE_C_CALL = 4, TRACE_C_EXCEPTION = 5, TRACE_C_RETURN = 6 };
-
 #define ALL_WANTED                                                                                                     \
-	(1u << TRACE_CALL | 1u << TRACE_RETURN | 1u << TRACE_C_CALL | 1u << TRACE_C_RETURN | 1u << TRACE_C_EXCEPTION)
+	(1u << PYTHON_TRACE_CALL | 1u << PYTHON_TRACE_RETURN | 1u << PYTHON_TRACE_C_CALL |                             \
+	 1u << PYTHON_TRACE_C_RETURN | 1u << PYTHON_TRACE_C_EXCEPTION)
 
 static unsigned wanted; /* bits 1 << TRACE_* */
 
@@ -93,12 +91,12 @@ static void put_current_line(unsigned kind, struct object *frame)
 /* Called before there is room for the event: a lost event is counted by kind, too. */
 static unsigned kind_of(int what, struct object *frame, struct object *code, struct object *argument)
 {
-	if (what != TRACE_CALL && !argument)
+	if (what != PYTHON_TRACE_CALL && !argument)
 		return WIRE_UNWIND;
 	if (!definitions_is_generator(code))
-		return what == TRACE_CALL ? WIRE_CALL : WIRE_RETURN;
-	return what == TRACE_CALL ? enter_kind(thread_self.writer, frame, code, python.inner_frames)
-				  : leave_kind(frame, code, python.inner_frames);
+		return what == PYTHON_TRACE_CALL ? WIRE_CALL : WIRE_RETURN;
+	return what == PYTHON_TRACE_CALL ? enter_kind(thread_self.writer, frame, code, python.inner_frames)
+					 : leave_kind(frame, code, python.inner_frames);
 }
 
 static int profile_chained(struct object *self, struct object *frame, int what, struct object *argument);
@@ -177,7 +175,7 @@ static void record_code(int what, struct object *frame, struct object *argument,
 		writer_lose(writer, kind);
 		return;
 	}
-	if (!(value & CODE_IS_COROUTINE && what == TRACE_CALL &&
+	if (!(value & CODE_IS_COROUTINE && what == PYTHON_TRACE_CALL &&
 	      put_step(writer, wire_head(kind, DEFINITION_ID(value)), frame)))
 		writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
 	put_current_line(kind, frame);
@@ -186,8 +184,9 @@ static void record_code(int what, struct object *frame, struct object *argument,
 static inline unsigned function_kind(int what)
 {
 	/* A load is cheaper than branches. */
-	static const uint8_t kinds[] = {
-	    [TRACE_C_CALL] = WIRE_C_CALL, [TRACE_C_EXCEPTION] = WIRE_C_EXCEPTION, [TRACE_C_RETURN] = WIRE_C_RETURN};
+	static const uint8_t kinds[] = {[PYTHON_TRACE_C_CALL] = WIRE_C_CALL,
+					[PYTHON_TRACE_C_EXCEPTION] = WIRE_C_EXCEPTION,
+					[PYTHON_TRACE_C_RETURN] = WIRE_C_RETURN};
 
 	return kinds[what];
 }
@@ -197,12 +196,12 @@ static void note_throw(int what, struct object *function)
 {
 	const struct python_method *method;
 
-	if (python.inner_frames || what < TRACE_C_CALL || thread_self.writer == &writer_absent)
+	if (python.inner_frames || what < PYTHON_TRACE_C_CALL || thread_self.writer == &writer_absent)
 		return;
 	method = python_field(function, PYTHON_C_FUNCTION_METHOD);
 	for (size_t i = 0; i < sizeof(throwers) / sizeof(throwers[0]); i++)
 		if (method == throwers[i])
-			thread_self.writer->throwing = what == TRACE_C_CALL;
+			thread_self.writer->throwing = what == PYTHON_TRACE_C_CALL;
 }
 
 static void record_function(int what, struct object *function)
@@ -256,17 +255,22 @@ static __attribute__((noinline)) int profile_any(struct object *self, struct obj
 		note_throw(what, argument);
 		return 0;
 	}
-	if (what < TRACE_C_CALL) {
+	if (what < PYTHON_TRACE_C_CALL) {
 		struct object *code = python_profiled_code(frame);
 
-		if (program_records(code, what == TRACE_CALL))
+		if (program_records(code, what == PYTHON_TRACE_CALL))
 			record_code(what, frame, argument, code);
-		if (what == TRACE_RETURN)
+		if (what == PYTHON_TRACE_RETURN)
 			program_returns(code);
 	} else {
 		record_function(what, argument);
 	}
 	return 0;
+}
+
+void hooks_profile_record(struct object *frame, int what, struct object *argument)
+{
+	profile_any(NULL, frame, what, argument);
 }
 
 /* After a pause of seconds the time does not fit the fast path. enter_kind() has already cleared the throw by then. */
@@ -296,13 +300,13 @@ static inline __attribute__((always_inline)) int put_generator(struct object *fr
 {
 	uint32_t kind = WIRE_UNWIND;
 
-	if (what == TRACE_CALL)
+	if (what == PYTHON_TRACE_CALL)
 		kind = value & CODE_IS_GENERATOR ? enter_kind(writer, frame, code, inner) : WIRE_CALL;
 	else if (argument)
 		kind = value & CODE_IS_GENERATOR ? leave_kind(frame, code, inner) : WIRE_RETURN;
 	else if (inner && is_at_resume(frame))
 		return profile_any(NULL, frame, what, argument);
-	if (unlikely(value & CODE_IS_COROUTINE) && what == TRACE_CALL)
+	if (unlikely(value & CODE_IS_COROUTINE) && what == PYTHON_TRACE_CALL)
 		return put_coroutine(frame, wire_head(kind, DEFINITION_ID(value)));
 	return put_kind(writer, wire_head(kind, DEFINITION_ID(value)));
 }
@@ -361,10 +365,10 @@ static inline __attribute__((always_inline)) bool profile_loses(struct writer *w
 
 	if (!writer_goes_on_losing(writer) || !argument)
 		return false;
-	if (what < TRACE_C_CALL) {
+	if (what < PYTHON_TRACE_C_CALL) {
 		if (!definitions_code_fast(writer, code, &id))
 			return false;
-		kind = what == TRACE_CALL ? WIRE_CALL : WIRE_RETURN;
+		kind = what == PYTHON_TRACE_CALL ? WIRE_CALL : WIRE_RETURN;
 	} else {
 		if (!definitions_function_fast(writer, python_field(argument, PYTHON_C_FUNCTION_METHOD), &id))
 			return false;
@@ -384,7 +388,7 @@ static inline __attribute__((always_inline)) int profile_fast(struct object *fra
 
 	if (!writer_has_room(writer))
 		return profile_loses(writer, code, what, argument) ? 0 : profile_any(NULL, frame, what, argument);
-	if (what < TRACE_C_CALL) {
+	if (what < PYTHON_TRACE_C_CALL) {
 		uint64_t value;
 
 		if (unlikely(!ids_find_fast(&writer->ids, code, &value)))
@@ -395,7 +399,7 @@ static inline __attribute__((always_inline)) int profile_fast(struct object *fra
 			return profile_far(frame, what, argument);
 		}
 		id = (uint32_t)value;
-		kind = what == TRACE_CALL ? WIRE_CALL : argument ? WIRE_RETURN : WIRE_UNWIND;
+		kind = what == PYTHON_TRACE_CALL ? WIRE_CALL : argument ? WIRE_RETURN : WIRE_UNWIND;
 		if (inner && unlikely(kind == WIRE_UNWIND))
 			return profile_unwound(frame, what, argument);
 	} else {
@@ -422,14 +426,15 @@ static int profile_inner_frame(struct object *self, struct object *frame, int wh
 	return profile_fast(frame, python_profiled_code_of(frame, true), what, argument, true);
 }
 
-/* EVPROF_BUDGET: what a thinned function does is left out, see frame_evaluator.h. */
+/* EVPROF_BUDGET: what a thinned function does is left out, see thinned_frames.h. */
 static int profile_budgeted(struct object *self, struct object *frame, int what, struct object *argument)
 {
 	/* First, as it may thin the caller. */
 	if (unlikely(!writer_has_room(thread_self.writer)))
 		budget_look();
-	if (what >= TRACE_C_CALL && unlikely(definitions_thinned(thread_self.writer, python_profiled_code(frame)))) {
-		frame_evaluator_leave_out(frame);
+	if (what >= PYTHON_TRACE_C_CALL &&
+	    unlikely(definitions_thinned(thread_self.writer, python_profiled_code(frame)))) {
+		thinned_frames_leave_out(frame);
 		return 0;
 	}
 	if (wanted != ALL_WANTED)
@@ -460,11 +465,11 @@ static inline __attribute__((always_inline)) bool may_be_bound_by_program(struct
 static inline __attribute__((always_inline)) void note_blocks(struct object *frame, int what, struct object *argument,
 							      bool inner)
 {
-	if (what > TRACE_C_CALL)
+	if (what > PYTHON_TRACE_C_CALL)
 		event_blocks_return(argument);
-	else if (what < TRACE_C_CALL && inner)
-		note_frame(frame, what == TRACE_CALL, argument);
-	else if (what == TRACE_C_CALL && (writer_holds(thread_self.writer) || thread_self.lost_block) &&
+	else if (what < PYTHON_TRACE_C_CALL && inner)
+		note_frame(frame, what == PYTHON_TRACE_CALL, argument);
+	else if (what == PYTHON_TRACE_C_CALL && (writer_holds(thread_self.writer) || thread_self.lost_block) &&
 		 !may_be_bound_by_program(frame, inner))
 		event_blocks_call(argument);
 }
@@ -502,8 +507,8 @@ static python_profile profile_function(void)
  */
 static bool is_reported(int what)
 {
-	open_calls += what == TRACE_C_CALL;
-	if (what != TRACE_C_RETURN && what != TRACE_C_EXCEPTION)
+	open_calls += what == PYTHON_TRACE_C_CALL;
+	if (what != PYTHON_TRACE_C_RETURN && what != PYTHON_TRACE_C_EXCEPTION)
 		return true;
 	return open_calls && open_calls--;
 }
@@ -519,7 +524,7 @@ static int call_program_profile(struct object *self, struct object *frame, int w
 	thread_self.in_program_profile = true;
 	result = thread_self.chained(self, frame, what, argument);
 	thread_self.in_program_profile = in_program_profile;
-	if (result && what == TRACE_C_CALL && open_calls)
+	if (result && what == PYTHON_TRACE_C_CALL && open_calls)
 		open_calls--;
 	if (*profile_field(python.current_thread_state()) != profile_chained)
 		hooks_profile_put_back(false);
@@ -537,7 +542,7 @@ static python_profile chained_function(void)
  */
 static int profile_chained(struct object *self, struct object *frame, int what, struct object *argument)
 {
-	bool begins = what == TRACE_CALL || what == TRACE_C_CALL;
+	bool begins = what == PYTHON_TRACE_CALL || what == PYTHON_TRACE_C_CALL;
 	int result;
 
 	if (!begins)
@@ -570,12 +575,13 @@ static bool chain_profile(struct thread_state *state)
 
 void hooks_profile_set(void)
 {
-	wanted =
-	    (config.events & EVENT_CALL ? 1u << TRACE_CALL | 1u << TRACE_RETURN : 0) |
-	    (config.events & EVENT_C_CALL ? 1u << TRACE_C_CALL | 1u << TRACE_C_RETURN | 1u << TRACE_C_EXCEPTION : 0);
+	wanted = (config.events & EVENT_CALL ? 1u << PYTHON_TRACE_CALL | 1u << PYTHON_TRACE_RETURN : 0) |
+		 (config.events & EVENT_C_CALL
+		      ? 1u << PYTHON_TRACE_C_CALL | 1u << PYTHON_TRACE_C_RETURN | 1u << PYTHON_TRACE_C_EXCEPTION
+		      : 0);
 	if (!throwers[0])
 		find_throwers();
-	if (!wanted || chain_profile(python.current_thread_state()))
+	if (!wanted || hooks_frame_set() || chain_profile(python.current_thread_state()))
 		return;
 	if (thread_self.writer->slot)
 		thread_self.writer->resync = 1;
@@ -589,7 +595,7 @@ void hooks_profile_put_back(bool missed)
 	struct thread_state *state = python.current_thread_state();
 	uint32_t resync = thread_self.writer->resync;
 
-	if (python.monitoring || thread_self.hooked_state != state)
+	if (python.monitoring || thread_self.hooked_state != state || hooks_frame_records(state))
 		return;
 	if (*profile_field(state))
 		hooks_profile_set();
@@ -604,6 +610,8 @@ bool hooks_profile_place(struct thread_state *state)
 {
 	if (!wanted || !python.layout.state_profile)
 		return false;
+	if (hooks_frame_records(state))
+		return true;
 	*profile_field(state) = profile_function();
 	python_mark_traced(state);
 	return true;

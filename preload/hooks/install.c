@@ -231,6 +231,7 @@ bool install_remove(void)
 
 	thread_self.entered++; /* audit events of what is taken off */
 	remove_from_threads();
+	hooks_frame_remove();
 	hooks_monitoring_remove();
 	greenlets_remove();
 	removed = hooks_memory_remove();
@@ -312,6 +313,8 @@ void install_profile_changes(void)
 		writer_expect_stack();
 		return;
 	}
+	if (hooks_frame_records(python.current_thread_state()))
+		return;
 	thread_self.profile_checks = PROFILE_CHECKS;
 	thread_self.writer->limit = 0;
 	python.Py_AddPendingCall(pending_call, NULL); /* for programs whose memory is not recorded; main thread only */
@@ -339,6 +342,7 @@ void install_runtime_begins(void)
 	thread_self.hooked_state = &no_state; /* its memory may have been seen before it could have a hook */
 	program_begin();
 	hooks_monitoring_begin_again();
+	hooks_frame_forget();
 	atomic_store(&state_key, -1);
 	if (verified && config.events & EVENT_MEM)
 		hooks_memory_set();

@@ -2,9 +2,11 @@
  * frames.c - the frames of the interpreter, and the instructions at which they stand.
  */
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "base/log_line.h"
 #include "python/own_frames.h"
+#include "python/profiled_frame.h"
 #include "python/python.h"
 
 /* code.h: CO_GENERATOR; CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_ASYNC_GENERATOR */
@@ -78,7 +80,12 @@ const void *python_running_frame(void)
 
 bool python_has_awaiter(const void *frame)
 {
-	for (frame = python_frame_back(frame); frame; frame = python_frame_back(frame)) {
+	return python_is_awaiter(python_frame_back(frame));
+}
+
+bool python_is_awaiter(const void *frame)
+{
+	for (; frame; frame = python_frame_back(frame)) {
 		const void *code = python_frame_code(frame);
 		int flags = code ? python_int(code, python.code_flags) : CODE_IS_PLAIN_GENERATOR;
 
@@ -183,6 +190,25 @@ struct object *python_argument(int place, const char *name)
 	return value;
 }
 
+bool python_inlines_subscripts(void)
+{
+	int micro;
+
+	return sscanf(python_version(), "3.11.%d", &micro) == 1 && micro < PYTHON_SUBSCRIPTS_MENDED_IN_11;
+}
+
+bool python_has_subscripts(const struct object *code)
+{
+	const uint8_t *instructions = (const uint8_t *)code + python_basic_size(python.code_type);
+	uint64_t bytes = python_code_size(code);
+
+	for (uint64_t i = 0; i < bytes; i += 2)
+		if (instructions[i] == PYTHON_OPCODE_SUBSCRIPT || (instructions[i] >= PYTHON_OPCODE_SUBSCRIPT_FIRST &&
+								   instructions[i] <= PYTHON_OPCODE_SUBSCRIPT_LAST))
+			return true;
+	return false;
+}
+
 static bool is_yield(char instruction)
 {
 	return !python.layout.yields[0] || (uint8_t)instruction == python.layout.yields[0] ||
@@ -216,6 +242,17 @@ void python_mark_traced(struct thread_state *state)
 		**(int **)(fields + python.layout.state_cframe) = 1;
 	else
 		**(uint8_t **)(fields + python.layout.state_cframe) = 255; /* a mask over opcodes */
+}
+
+bool python_is_traced(const struct thread_state *state)
+{
+	const char *fields = (const char *)state;
+
+	if (!python.layout.state_cframe)
+		return *(const int *)(fields + python.layout.state_tracing);
+	if (!python.inner_frames)
+		return **(int *const *)(fields + python.layout.state_cframe);
+	return **(uint8_t *const *)(fields + python.layout.state_cframe);
 }
 
 void python_unmark_traced(struct thread_state *state)

@@ -10,6 +10,9 @@
 
 /* opcode.h; the same values in all versions until 3.11. */
 enum {
+	PYTHON_OPCODE_SUBSCRIPT_FIRST = 17, /* 3.11: BINARY_SUBSCR in code that ran often, five forms */
+	PYTHON_OPCODE_SUBSCRIPT_LAST = 21,
+	PYTHON_OPCODE_SUBSCRIPT = 25, /* BINARY_SUBSCR */
 	PYTHON_OPCODE_RETURN_GENERATOR = 75,
 	PYTHON_OPCODE_RETURN_VALUE = 83,
 	PYTHON_OPCODE_YIELD_VALUE = 86,

@@ -22,6 +22,15 @@ struct thread_state; /* PyThreadState */
 typedef int (*python_audit_hook)(const char *event, struct object *arguments, void *data);
 typedef int (*python_profile)(struct object *self, struct object *frame, int what, struct object *argument);
 
+/* pystate.h: PyTrace_*, what a profile function gets. */
+enum {
+	PYTHON_TRACE_CALL = 0,
+	PYTHON_TRACE_RETURN = 3,
+	PYTHON_TRACE_C_CALL = 4,
+	PYTHON_TRACE_C_EXCEPTION = 5,
+	PYTHON_TRACE_C_RETURN = 6,
+};
+
 /* pymem.h: PyMemAllocatorEx, the same since 3.5. */
 struct python_allocator {
 	void *context;
@@ -248,6 +257,13 @@ bool python_knows_frames(void);
 /* Bytes of the instructions of a code object. */
 uint64_t python_code_size(const struct object *code);
 
+/*
+ * Whether x[i] may call a __getitem__() that is written in Python without the frame evaluator (3.11.0 to 3.11.3),
+ * unless the thread counts as traced; and whether code has such an instruction.
+ */
+bool python_inlines_subscripts(void);
+bool python_has_subscripts(const struct object *code);
+
 /* The interpreter's frame that runs in this thread; until 3.10 a PyFrameObject. GIL held. */
 const void *python_running_frame(void);
 
@@ -256,6 +272,8 @@ const void *python_running_frame(void);
  * above, or a PyFrameObject (until 3.10), or its f_frame (3.11). GIL held.
  */
 bool python_has_awaiter(const void *frame);
+/* The same for a coroutine that is about to run, from the frame that runs it (NULL: none). */
+bool python_is_awaiter(const void *frame);
 
 /*
  * A lock for code that calls Python while other threads must wait, in free-threaded builds; elsewhere the GIL excludes
@@ -310,6 +328,9 @@ bool python_unwinds_at_resume(const struct object *code, struct object *offset);
 
 /* Marks a thread state as having a profile function. Until 3.11. */
 void python_mark_traced(struct thread_state *state);
+
+/* Whether it is marked so. Not while its profile function, or its trace function, runs. */
+bool python_is_traced(const struct thread_state *state);
 
 /* The reverse, if the state has neither a profile nor a trace function. Until 3.11. */
 void python_unmark_traced(struct thread_state *state);

@@ -117,6 +117,8 @@ struct thread_self {
 	uint64_t lost_gap;	  /* ... and is the last lost event while the writer's gap equals this */
 	const void *raised_in;	  /* the greenlet in which the program's trace function raised, until that is noticed */
 	const void *hooked_state; /* the PyThreadState that has evprof's profile function */
+	const void
+	    *evaluated; /* until 3.11: the frame of the event, if it begins or has ended: it is not the running one */
 	struct memory_stack *stack; /* of the last allocation; NULL: none yet (memory_stack.h) */
 	bool thin_due;		    /* a change of what is thinned is to be written before the next event (thin.h) */
 	bool placed;		    /* an allocation had a place: the thread runs Python (memory_place.h) */

@@ -143,6 +143,7 @@ static int on_audit(const char *event, struct object *arguments, void *data)
 	if (unlikely(thread_self.hooked_state != python.current_thread_state()))
 		set_hooks();
 	requests_look();
+	hooks_frame_look();
 	budget_note_audit();
 	if (is_frequent(event))
 		return 0;

@@ -35,9 +35,9 @@
 #include "base/own_stack.h"
 #include "base/seccomp.h"
 #include "definitions/native.h"
-#include "hooks/frame_evaluator.h"
 #include "hooks/hooks.h"
 #include "hooks/sampled.h"
+#include "hooks/thinned_frames.h"
 #include "life/life.h"
 #include "python/python.h"
 #include "ring/clock.h"
@@ -338,7 +338,7 @@ PUBLIC int prctl(int option, ...)
 static void forked(void)
 {
 	life_forked();
-	frame_evaluator_forked();
+	thinned_frames_forked();
 }
 
 static __attribute__((constructor)) void watch_forks(void)

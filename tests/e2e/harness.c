@@ -165,6 +165,7 @@ static void test_run(void)
 	if (test->missing)
 		cr_skip_test("no interpreter of %s here", test->missing);
 	process_adopt();
+	process_events(test->scenario->events);
 	test->scenario->body(test->python);
 	process_remove_directories();
 }

@@ -42,6 +42,7 @@ struct scenario {
 	int highest; /* 0: no bound */
 	bool some;   /* the interpreter matters little: make test takes three of them, make check-all all */
 	void (*body)(const struct python *python);
+	const char *events; /* EVPROF_EVENTS=..., where the body says nothing else; NULL: the default */
 	struct scenario *next;
 };
 
@@ -55,7 +56,12 @@ void scenario_add(struct scenario *scenario);
 	static void Suite##_##Name(const struct python *python);                                                       \
 	__attribute__((constructor)) static void Suite##_##Name##_add(void)                                            \
 	{                                                                                                              \
-		static struct scenario scenario = {#Suite, #Name, Lowest, Highest, Some, Suite##_##Name, NULL};        \
+		static struct scenario scenario = {.suite = #Suite,                                                    \
+						   .name = #Name,                                                      \
+						   .lowest = Lowest,                                                   \
+						   .highest = Highest,                                                 \
+						   .some = Some,                                                       \
+						   .body = Suite##_##Name};                                            \
 		scenario_add(&scenario);                                                                               \
 	}                                                                                                              \
 	static void Suite##_##Name(const struct python *python)
@@ -64,6 +70,22 @@ void scenario_add(struct scenario *scenario);
 #define SCENARIO(Suite, Name, Lowest) SCENARIO_ANY_OF(Suite, Name, Lowest, 0, false)
 /* For what reads traces rather than makes them, and what the collector or the tool does, whoever writes. */
 #define SCENARIO_SOME(Suite, Name, Lowest) SCENARIO_ANY_OF(Suite, Name, Lowest, 0, true)
+
+/*
+ * Repeats a scenario, which stands above, where only calls are recorded: from 3.9 to 3.11 that is the work of another
+ * hook (preload/hooks/hooks_frame.c).
+ */
+#define ALSO_CALLS_ONLY(Suite, Name)                                                                                   \
+	__attribute__((constructor)) static void Suite##_##Name##_calls_only_add(void)                                 \
+	{                                                                                                              \
+		static struct scenario scenario = {.suite = #Suite,                                                    \
+						   .name = #Name "_calls_only",                                        \
+						   .lowest = 9,                                                        \
+						   .highest = 11,                                                      \
+						   .body = Suite##_##Name,                                             \
+						   .events = "EVPROF_EVENTS=call"};                                    \
+		scenario_add(&scenario);                                                                               \
+	}
 
 /* Skips the running test unless the interpreter has a feature of find.sh's list. */
 void python_needs(const struct python *python, const char *feature);

@@ -275,6 +275,13 @@ static void variable_put(const char **envp, const char *variable)
 		envp[at] = envp[at + 1];
 }
 
+static const char *events; /* see process_events() */
+
+void process_events(const char *variable)
+{
+	events = variable;
+}
+
 /* A small, fixed environment, so that nothing of the caller's changes what a program does. */
 static void make_environment(const struct job *job, const char **envp)
 {
@@ -290,6 +297,8 @@ static void make_environment(const struct job *job, const char **envp)
 	variable_put(envp, "PYTHONWARNINGS=ignore"); /* 3.12 names the pid in one of them */
 	if (job->how == JOB_PRELOAD)
 		variable_put(envp, text("LD_PRELOAD=%s", build_path("libevprof.so")));
+	if (events)
+		variable_put(envp, events);
 	for (int i = 0; i < JOB_VARIABLES && job->env[i]; i++) {
 		const char *value = strchr(job->env[i], '=');
 

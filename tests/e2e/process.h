@@ -8,6 +8,9 @@
 
 /* From here on, whatever is started below this process becomes its child when its own parent ends. */
 void process_adopt(void);
+
+/* EVPROF_EVENTS=..., for jobs of the running test that do not set it; NULL: they have the default. */
+void process_events(const char *variable);
 /* Ends all that is left of what was started here. */
 void process_kill_all(void);
 void process_remove_directories(void);

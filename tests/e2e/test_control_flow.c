@@ -50,7 +50,8 @@ static void expect_followed(const struct python *python, const char *part, const
 	SCENARIO(control_flow, Name, SUPPORTED)                                                                        \
 	{                                                                                                              \
 		expect_followed(python, #Name, NULL, NULL);                                                            \
-	}
+	}                                                                                                              \
+	ALSO_CALLS_ONLY(control_flow, Name)
 
 PART(generators)
 PART(left_over)
@@ -68,16 +69,19 @@ SCENARIO(control_flow, callbacks, SUPPORTED)
 	python_needs(python, "ctypes");
 	expect_followed(python, "callbacks", NULL, NULL);
 }
+ALSO_CALLS_ONLY(control_flow, callbacks)
 
 SCENARIO(control_flow, with_uvloop, SUPPORTED)
 {
 	expect_followed(python, "with_uvloop", NULL, package_variable(python, "uvloop"));
 }
+ALSO_CALLS_ONLY(control_flow, with_uvloop)
 
 SCENARIO(control_flow, with_trio, SUPPORTED)
 {
 	expect_followed(python, "with_trio", NULL, package_variable(python, "trio"));
 }
+ALSO_CALLS_ONLY(control_flow, with_trio)
 
 /*
  * How often the threads' function ran is chance. 3.11: hooks_profile.c misses that a beginning was not reported.
@@ -96,6 +100,7 @@ SCENARIO(control_flow, raised_in_threads, SUPPORTED)
 	expect_balanced(outcome, report);
 	json_decref(report);
 }
+ALSO_CALLS_ONLY(control_flow, raised_in_threads)
 
 /* Every one of them has its own id; none has the name of one whose memory it got; the program does not grow by them. */
 SCENARIO(control_flow, made_and_freed, SUPPORTED)
@@ -144,6 +149,7 @@ SCENARIO(interpreters, inner_threads, SUPPORTED)
 {
 	expect_interpreters(python, "inner_threads", 550);
 }
+ALSO_CALLS_ONLY(interpreters, inner_threads)
 
 SCENARIO(interpreters, pool, 14)
 {
@@ -227,6 +233,7 @@ SCENARIO(control_flow, entering, SUPPORTED)
 	expect(outcome, outcome->status == 0, "its threads run Python code");
 	json_decref(expect_whole(outcome, "/known.py", 4 * 100 * 5));
 }
+ALSO_CALLS_ONLY(control_flow, entering)
 
 /* Each state of one thread, whichever thread made it, from its first call on. The program counts its calls. */
 SCENARIO(control_flow, one_thread_many_interpreters, SUPPORTED)

@@ -44,16 +44,19 @@ SCENARIO(greenlets, plain, SUPPORTED)
 {
 	expect_stacks(python, "greenlet", "plain");
 }
+ALSO_CALLS_ONLY(greenlets, plain)
 
 SCENARIO(greenlets, with_generators, SUPPORTED)
 {
 	expect_stacks(python, "greenlet", "with_generators");
 }
+ALSO_CALLS_ONLY(greenlets, with_generators)
 
 SCENARIO(greenlets, with_gevent, SUPPORTED)
 {
 	expect_stacks(python, "gevent", "with_gevent");
 }
+ALSO_CALLS_ONLY(greenlets, with_gevent)
 
 static long calls_between(const struct outcome *outcome, const char *file, const char *caller, const char *callee)
 {
@@ -100,6 +103,7 @@ SCENARIO(greenlets, each_has_its_stack, SUPPORTED)
 	json_decref(report);
 	json_decref(info);
 }
+ALSO_CALLS_ONLY(greenlets, each_has_its_stack)
 
 /* A program's own trace functions are called and returned as without evprof. */
 SCENARIO(greenlets, with_trace_functions, SUPPORTED)
@@ -123,6 +127,7 @@ SCENARIO(greenlets, with_trace_functions, SUPPORTED)
 	json_decref(report);
 	json_decref(info);
 }
+ALSO_CALLS_ONLY(greenlets, with_trace_functions)
 
 /* A release whose functions are not those that are known is watched by what it has. */
 SCENARIO(greenlets, with_other_functions, SUPPORTED)

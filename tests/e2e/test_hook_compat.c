@@ -54,7 +54,8 @@ static void expect_as_bare(const struct python *python, const char *tool, const 
 		expect_as_bare(python, #Name, NULL, Leaves, true);                                                     \
 		if (test_all())                                                                                        \
 			expect_as_bare(python, #Name, no_memory, Leaves, true);                                        \
-	}
+	}                                                                                                              \
+	ALSO_CALLS_ONLY(hook_compat, Name)
 
 /* ---- profile and trace functions -------------------------------------------------------------------------------- */
 
@@ -83,34 +84,40 @@ SCENARIO(hook_compat, setprofile_in_many, SUPPORTED)
 	else
 		expect_as_bare(python, "setprofile_in_many", NULL, 2300, true);
 }
+ALSO_CALLS_ONLY(hook_compat, setprofile_in_many)
 #define REFUSALS_FROM 8
 
 SCENARIO(hook_compat, bdb_module, SUPPORTED)
 {
 	expect_as_bare(python, "bdb_module", NULL, 300, python->minor >= REFUSALS_FROM);
 }
+ALSO_CALLS_ONLY(hook_compat, bdb_module)
 
 SCENARIO(hook_compat, settrace_raises, SUPPORTED)
 {
 	expect_as_bare(python, "settrace_raises", NULL, 300, python->minor >= REFUSALS_FROM);
 }
+ALSO_CALLS_ONLY(hook_compat, settrace_raises)
 
 /* 3.11: the return that the trace function refused has no event of its own; the call ends with the one around it. */
 SCENARIO(hook_compat, settrace_raises_at_return, SUPPORTED)
 {
 	expect_as_bare(python, "settrace_raises_at_return", NULL, 300, python->minor != 11);
 }
+ALSO_CALLS_ONLY(hook_compat, settrace_raises_at_return)
 
 SCENARIO(hook_compat, setprofile_raises, SUPPORTED)
 {
 	expect_as_bare(python, "setprofile_raises", NULL, python->minor >= REFUSALS_FROM ? 300 : ANY,
 		       python->minor >= REFUSALS_FROM);
 }
+ALSO_CALLS_ONLY(hook_compat, setprofile_raises)
 
 SCENARIO(hook_compat, handler_raises, SUPPORTED)
 {
 	expect_as_bare(python, "handler_raises", NULL, ANY, python->minor >= REFUSALS_FROM);
 }
+ALSO_CALLS_ONLY(hook_compat, handler_raises)
 
 /* ---- sys.monitoring ---------------------------------------------------------------------------------------------- */
 
@@ -279,6 +286,7 @@ SCENARIO(hook_compat, pdb, SUPPORTED)
 	expect_balanced(outcome, report);
 	json_decref(report);
 }
+ALSO_CALLS_ONLY(hook_compat, pdb)
 
 /* The order of imports; their times differ. */
 static char *imports(const struct outcome *outcome)
@@ -324,3 +332,4 @@ SCENARIO(hook_compat, coverage, SUPPORTED)
 		json_decref(report);
 	}
 }
+ALSO_CALLS_ONLY(hook_compat, coverage)

@@ -73,6 +73,7 @@ SCENARIO(processes, fork, SUPPORTED)
 	       info_events(info, "process_start"));
 	json_decref(info);
 }
+ALSO_CALLS_ONLY(processes, fork)
 
 SCENARIO(processes, fork_of_fork, SUPPORTED)
 {
@@ -83,6 +84,7 @@ SCENARIO(processes, fork_in_thread, SUPPORTED)
 {
 	expect_tree(python, "fork_in_thread", 4, 3);
 }
+ALSO_CALLS_ONLY(processes, fork_in_thread)
 
 SCENARIO(processes, subprocess, SUPPORTED)
 {
@@ -105,6 +107,7 @@ SCENARIO(processes, multiprocessing_fork, SUPPORTED)
 {
 	expect_tree(python, "fork", 4, 3);
 }
+ALSO_CALLS_ONLY(processes, multiprocessing_fork)
 
 SCENARIO(processes, multiprocessing_spawn, SUPPORTED)
 {
@@ -137,6 +140,7 @@ SCENARIO(processes, exec, SUPPORTED)
 	json_decref(report);
 	json_decref(info);
 }
+ALSO_CALLS_ONLY(processes, exec)
 
 SCENARIO(processes, exec_that_fails, SUPPORTED)
 {

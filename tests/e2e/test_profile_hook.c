@@ -53,7 +53,7 @@ static void expect_as_bare(const struct python *python, const char *part, const 
 		if (test_all())                                                                                        \
 			expect_as_bare(python, #Name, no_memory);                                                      \
 	}
-#define PART(Name) PART_RANGE(Name, 6, 0)
+#define PART(Name) PART_RANGE(Name, 6, 0) ALSO_CALLS_ONLY(profile_hook, Name)
 
 PART(profile_raises)
 PART(trace_raises)
@@ -90,7 +90,8 @@ SCENARIO(profile_hook, cprofile_in_many, 6)
 	SCENARIO(profile_hook, Name, 6)                                                                                \
 	{                                                                                                              \
 		expect_whole(run(.python = python, .args = {"@profile_hook.py", #Name}));                              \
-	}
+	}                                                                                                              \
+	ALSO_CALLS_ONLY(profile_hook, Name)
 
 BY_CHANCE(by_timer)
 BY_CHANCE(interrupted)

@@ -122,6 +122,7 @@ SCENARIO(program_only, starts, 6)
 		unlink(outcome->trace);
 	}
 }
+ALSO_CALLS_ONLY(program_only, starts)
 
 /* Each statement that Python runs by itself is the program's. */
 SCENARIO(program_only, prompt_after_the_program, 6)
@@ -212,6 +213,7 @@ SCENARIO(program_only, ends, 6)
 		json_decref(report);
 	}
 }
+ALSO_CALLS_ONLY(program_only, ends)
 
 /* Without the option all of it is there, so the tests above can fail. */
 SCENARIO(program_only, not_asked_for, SUPPORTED)
@@ -241,6 +243,7 @@ SCENARIO(program_only, stopped_by_the_program, SUPPORTED)
 	expect_calls(outcome, report, "after", 0);
 	json_decref(report);
 }
+ALSO_CALLS_ONLY(program_only, stopped_by_the_program)
 
 /* ---- children ---------------------------------------------------------------------------------------------------- */
 
@@ -265,6 +268,7 @@ SCENARIO(program_only, forked_children, SUPPORTED)
 	expect_children(python, "daemonise", 3, 1);
 	expect_children(python, "killed_child", 2, 1);
 }
+ALSO_CALLS_ONLY(program_only, forked_children)
 
 SCENARIO(program_only, started_children, SUPPORTED)
 {

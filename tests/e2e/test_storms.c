@@ -90,6 +90,7 @@ SCENARIO(storms, live_threads, SUPPORTED)
 	       "the shared memory has %s KiB", shared);
 	json_decref(info);
 }
+ALSO_CALLS_ONLY(storms, live_threads)
 
 SCENARIO(storms, short_threads_through_a_small_ring, SUPPORTED)
 {
@@ -117,6 +118,7 @@ SCENARIO(storms, deep_recursion, SUPPORTED)
 	expect(outcome, report_primitive_calls(report, "storms.py", "deep") == 3, "three of them from outside");
 	json_decref(report);
 }
+ALSO_CALLS_ONLY(storms, deep_recursion)
 
 /* Who calls what at which depth is known; some caller is not, where the thread's stack is. */
 static void expect_callers(const struct outcome *outcome, const char *prefix, const char *caller_prefix)
@@ -193,6 +195,7 @@ SCENARIO(storms, signals, SUPPORTED)
 	       "and the program made %ld calls, not %ld", 4 * calls, report_calls(report, "known.py", "recurse"));
 	json_decref(report);
 }
+ALSO_CALLS_ONLY(storms, signals)
 
 SCENARIO(storms, forks_with_threads, SUPPORTED)
 {

@@ -121,6 +121,7 @@ SCENARIO(switch, threads, 6)
 	json_decref(report);
 	json_decref(said);
 }
+ALSO_CALLS_ONLY(switch, threads)
 
 SCENARIO(switch, signal, 6)
 {
@@ -134,6 +135,7 @@ SCENARIO(switch, signal, 6)
 	    expect(outcome, json_is_true(state), "signal %zu switched", i);
 	json_decref(said);
 }
+ALSO_CALLS_ONLY(switch, signal)
 
 SCENARIO(switch, profiles, 6)
 {
@@ -146,6 +148,7 @@ SCENARIO(switch, profiles, 6)
 	       "sys.getprofile() returns the program's");
 	json_decref(said);
 }
+ALSO_CALLS_ONLY(switch, profiles)
 
 SCENARIO(switch, greenlets, 6)
 {
@@ -154,6 +157,7 @@ SCENARIO(switch, greenlets, 6)
 	expect_part(python, "greenlets", package_variable(python, "greenlet"), &said);
 	json_decref(said);
 }
+ALSO_CALLS_ONLY(switch, greenlets)
 
 SCENARIO(switch, traced, 6)
 {
@@ -163,6 +167,7 @@ SCENARIO(switch, traced, 6)
 	expect(outcome, json_is_true(json_object_get(said, "traced")), "tracemalloc has all blocks");
 	json_decref(said);
 }
+ALSO_CALLS_ONLY(switch, traced)
 
 /* ---- from outside ------------------------------------------------------------------------------------------------ */
 

@@ -38,6 +38,7 @@ SCENARIO(threads, all_kinds, SUPPORTED)
 	json_decref(report);
 	json_decref(info);
 }
+ALSO_CALLS_ONLY(threads, all_kinds)
 
 /* Frozen programs (PyInstaller) have threading.py without a folder. */
 SCENARIO(threads, names_in_frozen_programs, SUPPORTED)
@@ -102,6 +103,7 @@ SCENARIO(threads, start_and_end, SUPPORTED)
 	       info_threads(info), info_events(info, "thread_end"));
 	json_decref(info);
 }
+ALSO_CALLS_ONLY(threads, start_and_end)
 
 SCENARIO(threads, many_short_ones, SUPPORTED)
 {
@@ -116,6 +118,7 @@ SCENARIO(threads, many_short_ones, SUPPORTED)
 	json_decref(report);
 	json_decref(info);
 }
+ALSO_CALLS_ONLY(threads, many_short_ones)
 
 /* sys.setprofile, cProfile and sys.settrace of the program work as without evprof. */
 SCENARIO(threads, other_profilers, SUPPORTED)

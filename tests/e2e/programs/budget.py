@@ -191,7 +191,7 @@ def evaluated(end):
     import ctypes
 
     library, before = ctypes.PyDLL(os.environ["EVALUATOR"]), counts.tiny
-    library.begin()
+    library.begin(0)
     until(end, work)
     seen = library.end()
     assert seen > counts.tiny - before, (seen, counts.tiny - before)

@@ -53,6 +53,14 @@ def thread_state():
     return sum(is_ours(state[i]) for i in range(30))
 
 
+def evaluator():
+    """Python 3.9 and 3.10, where only calls are recorded."""
+    ctypes.pythonapi.PyInterpreterState_Get.restype = ctypes.c_void_p
+    ctypes.pythonapi._PyInterpreterState_GetEvalFrameFunc.restype = ctypes.c_void_p
+    interpreter = ctypes.c_void_p(ctypes.pythonapi.PyInterpreterState_Get())
+    return int(is_ours(ctypes.pythonapi._PyInterpreterState_GetEvalFrameFunc(interpreter)))
+
+
 def probe():
     pass
 
@@ -64,7 +72,9 @@ def instrumented():
 
 
 def hooked():
-    return instrumented() if sys.version_info >= (3, 12) else thread_state()
+    if sys.version_info >= (3, 12):
+        return instrumented()
+    return thread_state() or (evaluator() if sys.version_info >= (3, 9) else 0)
 
 
 def hooks():
