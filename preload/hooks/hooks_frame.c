@@ -32,6 +32,16 @@
 #include "ring/process.h"
 #include "ring/writer.h"
 
+/*
+ * Functions that are on the stack while Python runs have no variable whose address is taken: greenlets copy the stack,
+ * and the marks of the address sanitizer around such variables stay behind.
+ */
+#ifdef __SANITIZE_ADDRESS__
+#define PUT_INLINE __attribute__((noinline))
+#else
+#define PUT_INLINE inline __attribute__((always_inline))
+#endif
+
 static struct {
 	bool tried;		      /* since Python has begun */
 	bool on;		      /* evaluate() records; else the profile function does, or nobody */
@@ -220,7 +230,7 @@ static __attribute__((noinline)) void end_any(const void *frame, const struct ob
  * The flags of code that put_known() can write events of, without GENERATOR in those of other functions: its value, by
  * loads alone, or 0.
  */
-static uint64_t known_value(const void *frame)
+static __attribute__((noinline)) uint64_t known_value(const void *frame)
 {
 	struct writer *writer = thread_self.writer;
 	uint64_t value;
@@ -257,7 +267,7 @@ static void put(uint32_t head)
 }
 
 /* The call of code of which known_value() is not 0. */
-static void begin_known(const void *frame, int thrown, uint64_t value)
+static __attribute__((noinline)) void begin_known(const void *frame, int thrown, uint64_t value)
 {
 	unsigned kind = value & CODE_IS_GENERATOR ? begin_kind(frame, thrown) : WIRE_CALL;
 	uint32_t head = wire_head(kind, DEFINITION_ID((uint32_t)value));
@@ -268,7 +278,7 @@ static void begin_known(const void *frame, int thrown, uint64_t value)
 		put(head);
 }
 
-static bool end_known(const void *frame, const struct object *result)
+static __attribute__((noinline)) bool end_known(const void *frame, const struct object *result)
 {
 	uint64_t value = known_value(frame);
 
@@ -311,7 +321,7 @@ static inline __attribute__((always_inline)) bool is_traced(const struct thread_
 }
 
 /* Code that is left out, and has no other slow-path flag. */
-static bool is_left_out(const void *frame)
+static __attribute__((noinline)) bool is_left_out(const void *frame)
 {
 	const struct writer *writer = thread_self.writer;
 	uint64_t value;
@@ -321,7 +331,7 @@ static bool is_left_out(const void *frame)
 }
 
 /* Without room: counts the event of a plain function as lost if the event before was, and returns whether. */
-static bool goes_on_losing(const struct object *code, unsigned kind)
+static __attribute__((noinline)) bool goes_on_losing(const struct object *code, unsigned kind)
 {
 	struct writer *writer = thread_self.writer;
 	uint32_t id;
@@ -415,7 +425,7 @@ static __attribute__((noinline)) struct object *evaluate_any(struct thread_state
 }
 
 /* The event of a plain function, by loads alone. False: nothing is written. */
-static inline __attribute__((always_inline)) bool put_plain(const struct object *code, unsigned kind)
+static PUT_INLINE bool put_plain(const struct object *code, unsigned kind)
 {
 	struct writer *writer = thread_self.writer;
 	uint32_t id;

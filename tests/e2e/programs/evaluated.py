@@ -69,18 +69,18 @@ def alone():
     return found
 
 
-def deeper(n):
+def deeper(n, evaluator):
     leaf()
-    return deeper(n - 1) + 1 if n else 0
+    return deeper(n - 1, evaluator) + 1 if n and library.current() == evaluator else 0
 
 
 def small_stack():
-    """A recursion that the thread's stack has room for, if barely."""
+    """A recursion of that depth, or until the evaluator is another one."""
     found = [is_ours()]
     sys.setrecursionlimit(100000)
     threading.stack_size(1 << 20)
     depth = int(sys.argv[3])
-    thread = threading.Thread(target=deeper, args=(depth,))
+    thread = threading.Thread(target=deeper, args=(depth, library.current()))
     thread.start()
     thread.join()
     work()
