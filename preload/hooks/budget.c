@@ -99,7 +99,7 @@ static struct {
 	double passes_ns;	    /* what the calls of thinned functions have cost: no less is possible */
 	double due_ns;		    /* of the program's part, since begin_ns: measured, not counted */
 	uint32_t codes;		    /* next_code at begin_ns */
-	uint64_t passes;	    /* thinned_frames_passes() at begin_ns */
+	uint64_t passes;	    /* count_passes() at begin_ns */
 	uint64_t collector_ns;	    /* its CPU time at begin_ns; 0: not known */
 	bool begun, collector_tried, least_said;
 	pid_t pid;
@@ -201,6 +201,12 @@ static double report_cost(void)
 	return budget_costs.report_ns * (budget.thinned || budget.listens ? COLD : 1);
 }
 
+/* Calls of thinned functions, until 3.11, each of which has cost thinned_frames_ns(). */
+static uint64_t count_passes(void)
+{
+	return thinned_frames_passes() + hooks_frame_passes();
+}
+
 /* Posts what has happened since begin_ns to the account. */
 static void note_begin(uint64_t now_ns)
 {
@@ -213,7 +219,7 @@ static void note_begin(uint64_t now_ns)
 
 	if (process->next_code > account.codes)
 		cost += (double)(process->next_code - account.codes) * budget_costs.define_ns;
-	passes_ns = (double)(thinned_frames_passes() - account.passes) * thinned_frames_ns();
+	passes_ns = (double)(count_passes() - account.passes) * thinned_frames_ns();
 	account.passes_ns += passes_ns;
 	cost += passes_ns;
 	account.program_ns += cost;
@@ -225,7 +231,7 @@ static void note_begin(uint64_t now_ns)
 	account.cost_ns += cost;
 	account.due_ns = 0;
 	account.codes = process->next_code;
-	account.passes = thinned_frames_passes();
+	account.passes = count_passes();
 	budget.begin_ns = now_ns;
 	budget.audits = 0;
 	budget.events = words;
@@ -539,7 +545,7 @@ bool budget_begin(void)
 {
 	budget.on = config.budget;
 	budget.anew_ns = ANEW_NS;
-	if (budget.on && !python.monitoring && !thinned_frames_begin())
+	if (budget.on && !python.monitoring && !hooks_frame_set() && !thinned_frames_begin())
 		log_line(LOG_INFO,
 			 "another frame evaluator is set (PEP 523); what " ENV_BUDGET " leaves out costs more");
 	return budget.on;

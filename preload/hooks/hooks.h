@@ -60,6 +60,9 @@ void hooks_profile_record(struct object *frame, int what, struct object *argumen
 bool hooks_frame_set(void);
 bool hooks_frame_records(const struct thread_state *state);
 
+/* Evaluations so far of functions that were left out. */
+uint64_t hooks_frame_passes(void);
+
 /* Takes it off for good. Frames that run end without an event. */
 void hooks_frame_remove(void);
 

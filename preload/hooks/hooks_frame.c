@@ -23,6 +23,7 @@
 #include "base/log_line.h"
 #include "definitions/definitions.h"
 #include "definitions/tasks.h"
+#include "hooks/budget.h"
 #include "hooks/event_blocks.h"
 #include "hooks/frame_evaluator.h"
 #include "hooks/hooks.h"
@@ -47,6 +48,7 @@ static struct {
 	bool on;		      /* evaluate() records; else the profile function does, or nobody */
 	const void *interpreter;      /* the one that has the evaluator */
 	const frame_evaluator *place; /* in the interpreter */
+	uint64_t passes;
 } frames = {.place = &frame_evaluator_original};
 
 /* The frame whose call report_alone() is to record. A frame that ends in this state was never reported. */
@@ -193,7 +195,7 @@ static void record_end(const void *frame, unsigned kind)
 	struct writer *writer;
 	uint32_t value;
 
-	if (value_of(code) & DEFINITION_HIDDEN)
+	if (value_of(code) & (DEFINITION_HIDDEN | CODE_THINNED))
 		return;
 	thread_self.evaluated = frame;
 	writer = writer_reserve(kind);
@@ -320,14 +322,15 @@ static inline __attribute__((always_inline)) bool is_traced(const struct thread_
 	return python.inner_frames && **(uint8_t *const *)((const char *)state + python.layout.state_cframe);
 }
 
-/* Code that is left out, and has no other slow-path flag. */
+/* Code that is left out, and has no other slow-path flag; or is left out for now (budget.h). */
 static __attribute__((noinline)) bool is_left_out(const void *frame)
 {
 	const struct writer *writer = thread_self.writer;
 	uint64_t value;
 
-	return writer_has_room(writer) && ids_find_fast(&writer->ids, code_of(frame), &value) &&
-	       value >> 32 == CODE_SLOW_HIDDEN;
+	if (!writer_has_room(writer) || !ids_find_fast(&writer->ids, code_of(frame), &value))
+		value = value_of(code_of(frame));
+	return value >> 32 == CODE_SLOW_HIDDEN || value & CODE_THINNED;
 }
 
 /* Without room: counts the event of a plain function as lost if the event before was, and returns whether. */
@@ -341,6 +344,18 @@ static __attribute__((noinline)) bool goes_on_losing(const struct object *code, 
 		return false;
 	writer_count_lost(writer, kind);
 	return true;
+}
+
+/* What was left out when it began may be recorded when it ends: from then on it is on the stacks that are written. */
+static struct object *evaluate_left_out(struct thread_state *state, const void *frame, int thrown)
+{
+	struct object *result;
+
+	frames.passes++;
+	result = frame_evaluator_original(state, frame, thrown);
+	if (config.budget && !is_left_out(frame))
+		end_any(frame, result);
+	return result;
 }
 
 static struct object *evaluate_reported(struct thread_state *state, const void *frame, int thrown)
@@ -404,8 +419,12 @@ static __attribute__((noinline)) struct object *evaluate_any(struct thread_state
 	bool own, traced;
 
 	hooks_frame_look();
-	if (!frames.on || is_in_program_hook(state) || makes_generator(frame) || is_left_out(frame))
+	if (unlikely(config.budget && !writer_has_room(thread_self.writer)))
+		budget_look();
+	if (!frames.on || is_in_program_hook(state) || makes_generator(frame))
 		return frame_evaluator_original(state, frame, thrown);
+	if (is_left_out(frame))
+		return evaluate_left_out(state, frame, thrown);
 	function = *profile_field(state);
 	own = is_own(state);
 	traced = python_is_traced(state);
@@ -452,7 +471,7 @@ static struct object *evaluate(struct thread_state *state, const void *frame, in
 /* In 3.11 frame objects are made for the profile function: event_blocks.h needs the event of each. */
 static bool is_possible(void)
 {
-	return frame_evaluator_is_possible() && python.layout.interpreter_evaluator && !config.budget &&
+	return frame_evaluator_is_possible() && python.layout.interpreter_evaluator &&
 	       !(config.events & (EVENT_C_CALL | EVENT_LINE)) && !(python.inner_frames && event_blocks_expected()) &&
 	       python_is_main() && python.PyInterpreterState_Head && python.PyInterpreterState_ThreadHead &&
 	       python.PyThreadState_Next && python.Py_GetRecursionLimit;
@@ -492,6 +511,11 @@ static bool set_evaluator(void)
 	}
 	frames.place = &frame_evaluator_original;
 	return false;
+}
+
+uint64_t hooks_frame_passes(void)
+{
+	return frames.passes;
 }
 
 bool hooks_frame_set(void)

@@ -282,6 +282,11 @@ void process_events(const char *variable)
 	events = variable;
 }
 
+bool process_calls_only(void)
+{
+	return events && !strstr(events, "c_call");
+}
+
 /* A small, fixed environment, so that nothing of the caller's changes what a program does. */
 static void make_environment(const struct job *job, const char **envp)
 {

@@ -4,6 +4,7 @@
 #ifndef EVPROF_E2E_PROCESS_H
 #define EVPROF_E2E_PROCESS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* From here on, whatever is started below this process becomes its child when its own parent ends. */
@@ -11,6 +12,7 @@ void process_adopt(void);
 
 /* EVPROF_EVENTS=..., for jobs of the running test that do not set it; NULL: they have the default. */
 void process_events(const char *variable);
+bool process_calls_only(void); /* ... and that calls of C functions are not among them */
 /* Ends all that is left of what was started here. */
 void process_kill_all(void);
 void process_remove_directories(void);
