@@ -84,7 +84,16 @@ static const uint8_t *last_instruction(const void *frame)
 				   : python_last_instruction((struct object *)frame, code_of(frame), false);
 }
 
-/* The value of a code object in ids.h; 0: none yet. */
+/* The value of a code object in ids.h by loads alone, if evaluate() records, and has room; else 0. */
+static PUT_INLINE uint64_t loaded_value(const struct object *code)
+{
+	const struct writer *writer = thread_self.writer;
+	uint64_t value;
+
+	return records() && writer_has_room(writer) && ids_find_fast(&writer->ids, code, &value) ? value : 0;
+}
+
+/* The same in any case; 0: none yet. */
 static uint64_t value_of(const struct object *code)
 {
 	return process->base ? ids_find(&process->ids, code) : 0;
@@ -228,19 +237,12 @@ static __attribute__((noinline)) void end_any(const void *frame, const struct ob
 
 /* ---- generators, and functions with subscripts ------------------------------------------------------------------ */
 
-/*
- * The flags of code that put_known() can write events of, without GENERATOR in those of other functions: its value, by
- * loads alone, or 0.
- */
-static __attribute__((noinline)) uint64_t known_value(const void *frame)
+/* The value of code of which put_known() can write events, else 0. */
+static uint64_t known_value(const void *frame)
 {
-	struct writer *writer = thread_self.writer;
-	uint64_t value;
+	uint64_t value = loaded_value(code_of(frame));
 
-	if (!records() || !writer_has_room(writer) || !ids_find_fast(&writer->ids, code_of(frame), &value) ||
-	    value >> 32 & ~(uint64_t)(CODE_SLOW_GENERATOR | CODE_SLOW_SUBSCRIPTS))
-		return 0;
-	return value;
+	return value >> 32 & ~(uint64_t)(CODE_SLOW_GENERATOR | CODE_SLOW_SUBSCRIPTS) ? 0 : value;
 }
 
 /*
@@ -323,13 +325,11 @@ static inline __attribute__((always_inline)) bool is_traced(const struct thread_
 }
 
 /* Code that is left out, and has no other slow-path flag; or is left out for now (budget.h). */
-static __attribute__((noinline)) bool is_left_out(const void *frame)
+static bool is_left_out(const struct object *code)
 {
-	const struct writer *writer = thread_self.writer;
-	uint64_t value;
+	uint64_t value = loaded_value(code);
 
-	if (!writer_has_room(writer) || !ids_find_fast(&writer->ids, code_of(frame), &value))
-		value = value_of(code_of(frame));
+	value = value ? value : value_of(code);
 	return value >> 32 == CODE_SLOW_HIDDEN || value & CODE_THINNED;
 }
 
@@ -353,7 +353,7 @@ static struct object *evaluate_left_out(struct thread_state *state, const void *
 
 	frames.passes++;
 	result = frame_evaluator_original(state, frame, thrown);
-	if (config.budget && !is_left_out(frame))
+	if (unlikely(!is_left_out(code_of(frame))))
 		end_any(frame, result);
 	return result;
 }
@@ -423,7 +423,7 @@ static __attribute__((noinline)) struct object *evaluate_any(struct thread_state
 		budget_look();
 	if (!frames.on || is_in_program_hook(state) || makes_generator(frame))
 		return frame_evaluator_original(state, frame, thrown);
-	if (is_left_out(frame))
+	if (is_left_out(code_of(frame)))
 		return evaluate_left_out(state, frame, thrown);
 	function = *profile_field(state);
 	own = is_own(state);
@@ -443,25 +443,27 @@ static __attribute__((noinline)) struct object *evaluate_any(struct thread_state
 	return result;
 }
 
-/* The event of a plain function, by loads alone. False: nothing is written. */
-static PUT_INLINE bool put_plain(const struct object *code, unsigned kind)
+/* The event of a plain function. False: it is none, or a WIRE_TIME is needed; nothing is written. */
+static inline __attribute__((always_inline)) bool put_plain(uint64_t value, unsigned kind)
 {
-	struct writer *writer = thread_self.writer;
-	uint32_t id;
-
-	return records() && writer_has_room(writer) && definitions_code_fast(writer, code, &id) &&
-	       writer_put_fast(writer, wire_head(kind, id));
+	return likely(value && value <= CODE_PLAIN_MAX) &&
+	       writer_put_fast(thread_self.writer, wire_head(kind, DEFINITION_ID((uint32_t)value)));
 }
 
 static struct object *evaluate(struct thread_state *state, const void *frame, int thrown)
 {
 	struct object *result;
+	uint64_t value;
 
-	if (unlikely(may_fail(state) || is_traced(state) || frame_evaluator_stack_is_short() ||
-		     !put_plain(code_of(frame), WIRE_CALL)))
+	if (unlikely(may_fail(state) || is_traced(state) || frame_evaluator_stack_is_short()))
+		return evaluate_any(state, frame, thrown);
+	value = loaded_value(code_of(frame));
+	if (unlikely(value & CODE_THINNED))
+		return evaluate_left_out(state, frame, thrown);
+	if (unlikely(!put_plain(value, WIRE_CALL)))
 		return evaluate_any(state, frame, thrown);
 	result = frame_evaluator_original(state, frame, thrown);
-	if (unlikely(!put_plain(code_of(frame), result ? WIRE_RETURN : WIRE_UNWIND)))
+	if (unlikely(!put_plain(loaded_value(code_of(frame)), result ? WIRE_RETURN : WIRE_UNWIND)))
 		end_any(frame, result);
 	return result;
 }
