@@ -1,4 +1,5 @@
-"""What a budget costs, and what its estimates are worth, over programs of pyperformance with a fixed number of loops.
+"""What a budget costs, and what its estimates are worth, over programs of pyperformance with a fixed number of loops, and
+over services and sessions of a fixed length, as people run them.
 
 Bare and each budget run in turn. Cost is CPU time of program and collector together. An exact recording of the same work
 is the oracle of the estimates.
@@ -15,14 +16,25 @@ PROGRAMS = """async_generators async_tree barnes_hut bpe_tokeniser chaos compreh
 fannkuch float generators go hexiom json_dumps json_loads logging mdp meteor_contest nbody nqueens pathlib pickle pidigits pprint
 pyflate raytrace regex_compile richards richards_super scimark spectral_norm telco tomli_loads typing_runtime_protocols
 unpack_sequence xml_etree""".split()
+# The bench's own: what they do, and which packages of the interpreter they need (tests/interpreters/packages.sh).
+REAL = {"asyncio_service": (["20000"], None), "celery_tasks": (["1500"], "-services"), "django_load": (["400"], "-services"),
+        "flask_load": (["1000"], "-services"), "pandas_session": (["60"], "-peaks"), "sympy_session": ([], "")}
 ARGUMENTS = {"async_tree": ["none"], "sqlglot_v2": ["normalize"], "logging": ["format"], "pickle": ["--pure-python", "pickle"]}
 RUN = os.path.join(target.BENCH, "pyperf_loops", "run.py")
 SOURCES = os.path.join(target.packages("pyperformance"), "pyperformance", "data-files", "benchmarks")
 
 
 def words(program):
-    """What runs a program of pyperformance, see pyperf_loops/run.py."""
+    """What runs a program: one of pyperformance by pyperf_loops/run.py, one without arguments by harness.py."""
+    if program in REAL:
+        return [*([] if REAL[program][0] else [target.HARNESS]), target.program(program), *REAL[program][0]]
     return [RUN, os.path.join(SOURCES, "bm_" + program, "run_benchmark.py")] + ARGUMENTS.get(program, [])
+
+
+def packages(interpreter, program):
+    """The folder with the packages of a program, or None."""
+    needed = REAL.get(program, ((), None))[1]
+    return needed if needed is None else target.packages("3.%d%s" % (interpreter.minor, needed))
 
 
 def functions(trace):
@@ -47,9 +59,11 @@ def judge(exact, found):
 
 
 def measure_program(interpreter, program, rounds, scratch):
-    env = target.environment(BENCH_SECONDS="1.5")
-    loops = target.last_line(target.run_whole(interpreter, words(program), env).out)
-    env["BENCH_LOOPS"] = loops
+    folder = packages(interpreter, program)
+    env = target.environment(BENCH_SECONDS="1.5", **({"PYTHONPATH": folder} if folder else {}))
+    loops = ""
+    if program not in REAL:
+        env["BENCH_LOOPS"] = loops = target.last_line(target.run_whole(interpreter, words(program), env).out)
     evprof = [target.EVPROF, "run", "-q", "-o", scratch.template()]
     target.run_whole(interpreter, words(program), env, evprof)
     exact = functions(scratch.take()[-1])
@@ -76,7 +90,9 @@ def measure(rows, interpreters, rounds, programs, scratch, progress, failures):
     for interpreter in interpreters:
         if interpreter.minor < 9:
             continue
-        for program in programs or PROGRAMS:
+        for program in programs or [*PROGRAMS, *REAL]:
+            if not os.path.isdir(packages(interpreter, program) or SOURCES):
+                continue
             progress("budget: Python %s, %s" % (interpreter.name, program))
             try:
                 rows.append(measure_program(interpreter, program, rounds, scratch))

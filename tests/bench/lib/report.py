@@ -280,7 +280,7 @@ SECTIONS = [
     ("live", "Looked at", live_table),
     ("quiet", "Programs that do little", quiet_table),
     ("reading", "Reading a trace in Python", reading_table),
-    ("budget", "A budget, over programs of pyperformance", budget_table),
+    ("budget", "A budget, over programs of pyperformance, services and sessions", budget_table),
     ("scale", "Many traces, and a large one", scale_table),
     ("peers", "Beside other profilers", peer_table),
     ("growth", "Growth", growth_table),
