@@ -154,9 +154,9 @@ static void find_code(const struct put *put, char code[CODE_BYTES])
 	const char *at = strstr(put->answer, "<Code>");
 	size_t length = 0;
 
-	for (at = at ? at + strlen("<Code>") : ""; isalnum((unsigned char)at[length]) && length < CODE_BYTES - 1;
-	     length++)
-		code[length] = at[length];
+	if (at)
+		for (at += strlen("<Code>"); length < CODE_BYTES - 1 && isalnum((unsigned char)*at); at++)
+			code[length++] = *at;
 	code[length] = 0;
 }
 
