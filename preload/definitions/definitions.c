@@ -11,7 +11,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/config.h"
 #include "base/filter.h"
 #include "definitions/define.h"
 #include "definitions/thread_names.h"
@@ -22,6 +24,7 @@
 bool definitions_lines;
 bool definitions_subscripts;
 _Atomic uint32_t definitions_codes_died;
+_Atomic uint64_t definitions_ns;
 void (*definitions_meet)(const struct python_method *method, const char *owner);
 
 #define CODE_COROUTINE_FLAGS (0x80 | 0x100 | 0x200) /* CO_ITERABLE_COROUTINE, too */
@@ -269,16 +272,37 @@ uint32_t definitions_code_by_loads(struct object *code)
 	return (uint32_t)define_code_as(code, strings, false);
 }
 
+#define DEFINITION_MOST_NS 100000 /* more is a disturbance */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	return !config.budget || clock_gettime(CLOCK_MONOTONIC, &t)
+		   ? 0
+		   : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void charge_since(uint64_t begin_ns)
+{
+	uint64_t ns = now_ns() - begin_ns;
+
+	ns = ns < DEFINITION_MOST_NS ? ns : DEFINITION_MOST_NS;
+	atomic_fetch_add_explicit(&definitions_ns, ns, memory_order_relaxed);
+}
+
 /* running: the code's frame is the current one. Of frames below only the code is read. */
 static uint32_t code_slow(struct object *code, struct object *globals, bool running)
 {
 	uint64_t value = ids_find(&process->ids, code);
 	bool known = value && !(value >> 32 & CODE_SLOW_C_FUNCTION);
 	struct definitions_guard guard;
+	uint64_t begin_ns;
 
 	/* Until 3.11 every resume of a generator comes here: return before the exception is saved. */
 	if (known && !(running && value >> 32 & (CODE_SLOW_SPECIAL | CODE_SLOW_UNCAUGHT)))
 		return (uint32_t)value;
+	begin_ns = now_ns();
 	definitions_enter(&guard);
 	if (!known)
 		value = define_code(code, globals, running && thread_self.unreported);
@@ -288,6 +312,7 @@ static uint32_t code_slow(struct object *code, struct object *globals, bool runn
 		note_uncaught();
 	python.PyErr_Clear();
 	definitions_leave(&guard);
+	charge_since(begin_ns);
 	return (uint32_t)value;
 }
 
@@ -436,12 +461,15 @@ uint32_t definitions_function(const struct python_method *method, struct object 
 {
 	uint64_t value = ids_find(&process->ids, method);
 	struct definitions_guard guard;
+	uint64_t begin_ns;
 
 	if (value)
 		return (uint32_t)value;
+	begin_ns = now_ns();
 	definitions_enter(&guard);
 	value = define_function(method, callable);
 	definitions_leave(&guard);
+	charge_since(begin_ns);
 	return (uint32_t)value;
 }
 

@@ -90,6 +90,9 @@ extern bool definitions_lines;
 /* Marks code with subscripts (python_has_subscripts()). Set before the first id. */
 extern bool definitions_subscripts;
 
+/* EVPROF_BUDGET: the time that definitions have taken, in ns. */
+extern _Atomic uint64_t definitions_ns;
+
 /* Removes the id of a code object that dies. GIL held. */
 void definitions_forget_code(const struct object *code);
 extern _Atomic uint32_t definitions_codes_died; /* how many */

@@ -61,7 +61,7 @@
 #define COLLECTOR_MOST 4 /* times BUDGET_COLLECTOR_NS an event */
 #define COLLECTOR_IDLE_SHARE 0.01
 
-struct budget_costs budget_costs = {.report_ns = 20, .event_ns = 25, .define_ns = 2000, .instrument_ns = 500};
+struct budget_costs budget_costs = {.report_ns = 20, .event_ns = 25, .instrument_ns = 500};
 
 static struct {
 	bool on;
@@ -99,6 +99,7 @@ static struct {
 	double passes_ns;	    /* what the calls of thinned functions have cost: no less is possible */
 	double due_ns;		    /* of the program's part, since begin_ns: measured, not counted */
 	uint32_t codes;		    /* next_code at begin_ns */
+	uint64_t definitions_ns;    /* likewise */
 	uint64_t passes;	    /* count_passes() at begin_ns */
 	uint64_t collector_ns;	    /* its CPU time at begin_ns; 0: not known */
 	bool begun, collector_tried, least_said;
@@ -217,8 +218,9 @@ static void note_begin(uint64_t now_ns)
 	double most = SAVED_NS * allowed_share();
 	double cpu_ns = (double)(now_ns - budget.begin_ns), passes_ns;
 
+	cost += (double)(definitions_ns - account.definitions_ns);
 	if (process->next_code > account.codes)
-		cost += (double)(process->next_code - account.codes) * budget_costs.define_ns;
+		cost += (double)(process->next_code - account.codes) * budget_costs.instrument_ns;
 	passes_ns = (double)(count_passes() - account.passes) * thinned_frames_ns();
 	account.passes_ns += passes_ns;
 	cost += passes_ns;
@@ -231,6 +233,7 @@ static void note_begin(uint64_t now_ns)
 	account.cost_ns += cost;
 	account.due_ns = 0;
 	account.codes = process->next_code;
+	account.definitions_ns = definitions_ns;
 	account.passes = count_passes();
 	budget.begin_ns = now_ns;
 	budget.audits = 0;
@@ -294,10 +297,13 @@ static void listen(bool random, uint64_t now_ns)
 	budget.burst_cost_ns = account.cost_ns;
 }
 
-/* The place of a function in the set; the next free one if it is not there; WIRE_THIN_SET_MOST: there is none. */
-static uint32_t place_of(uint32_t id)
+/*
+ * The place of a function in the set; the next free one if it is not there; WIRE_THIN_SET_MOST: there is none. Most are
+ * not there, which their code shows.
+ */
+static uint32_t place_of(const struct object *code, uint32_t id)
 {
-	uint32_t i = 0;
+	uint32_t i = definitions_thinned(thread_self.writer, code) ? 0 : budget.now.set.count;
 
 	while (i < budget.now.set.count && (budget.now.set.ids[i] & WIRE_ARG_MAX) != id)
 		i++;
@@ -310,7 +316,7 @@ static uint32_t place_of(uint32_t id)
  */
 static bool take(const struct object *code, uint32_t id, enum thinned thinned, uint64_t over_ns)
 {
-	uint32_t place = place_of(id), entry = id | (thinned == THINNED ? 0 : WIRE_THIN_C_CALLS);
+	uint32_t place = place_of(code, id), entry = id | (thinned == THINNED ? 0 : WIRE_THIN_C_CALLS);
 
 	if (place == WIRE_THIN_SET_MOST || (place < budget.now.set.count && budget.now.set.ids[place] == id) ||
 	    !definitions_thin_code(code, id, thinned))
@@ -338,9 +344,9 @@ static uint32_t take_set(const struct event_counts *counts, uint64_t now_ns)
 	return taken;
 }
 
-static bool has_events(const struct event_counts *counts, uint32_t id)
+static bool is_shown(const struct event_counts *counts, uint32_t id)
 {
-	for (uint32_t i = 0; i < counts->count; i++)
+	for (uint32_t i = 0; i < counts->shown; i++)
 		if (counts->at[i].id == id)
 			return true;
 	return false;
@@ -358,7 +364,7 @@ static uint32_t take_before(const struct event_counts *counts, uint64_t now_ns)
 	for (uint32_t i = 0; i < before->set.count && budget.now.set.count < KEEP_MOST; i++) {
 		uint32_t entry = before->set.ids[i], id = entry & WIRE_ARG_MAX;
 
-		if (now_ns - before->over_ns[i] <= KEEP_NS && !has_events(counts, id))
+		if (now_ns - before->over_ns[i] <= KEEP_NS && !is_shown(counts, id))
 			taken += take(before->codes[i], id, entry & WIRE_THIN_C_CALLS ? THINNED_C_CALLS : THINNED,
 				      before->over_ns[i]);
 	}
@@ -390,7 +396,7 @@ static bool choose(uint64_t now_ns)
 		budget.expected = taken || !counts->events ? 0 : full;
 	}
 	if (budget.listens) { /* after restart_events(): the code of each is instrumented again */
-		account.due_ns += counts->functions * budget_costs.instrument_ns;
+		account.due_ns += counts->count * budget_costs.instrument_ns;
 		taken += take_before(counts, now_ns);
 	}
 	note_begin(now_ns);
@@ -579,6 +585,7 @@ void budget_look(void)
 	}
 	account.pid = getpid();
 	account.codes = process->next_code;
+	account.definitions_ns = definitions_ns;
 	budget.events = words_written();
 	budget.listens = false;
 	set_timer(LOOK_FIRST_NS);

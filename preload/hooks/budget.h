@@ -28,10 +28,10 @@
 
 /* What recording costs the program, in ns; calibrate.c measures it, in a loop that calls all the time. */
 struct budget_costs {
-	double report_ns;     /* of what the interpreter reports to a hook, recorded or not */
-	double event_ns;      /* of an event, with the reports between events that are not recorded */
-	double define_ns;     /* of a function's first event, with its definition and the instrumentation of its code */
-	double instrument_ns; /* of the instrumentation of its code, after restart_events() */
+	double report_ns; /* of what the interpreter reports to a hook, recorded or not */
+	double event_ns;  /* of an event, with the reports between events that are not recorded */
+	double
+	    instrument_ns; /* of the instrumentation of a function's code: at its first event, and restart_events() */
 };
 extern struct budget_costs budget_costs;
 

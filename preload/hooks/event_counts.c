@@ -15,8 +15,7 @@
 #define WORDS_MOST 65536
 #define DEPTH 256
 #define MANY_CALLS 64
-#define LESS_SHARE 0.01	  /* of all events: a function with less is left alone if those with more suffice ... */
-#define LEAST_SHARE 0.002 /* ... and with less than this in any case */
+#define LESS_SHARE 0.01 /* of all events: a function with less is left alone if those with more suffice */
 
 static struct {
 	uint64_t heads[RING_SLOTS]; /* of the rings, at the beginning */
@@ -28,6 +27,11 @@ static struct {
 	uint32_t numbers[2 * FUNCTIONS]; /* open addressing by id: 1 + index in at */
 	struct function_events at[FUNCTIONS];
 	uint32_t count;
+	struct candidate {
+		struct function_events *function;
+		struct call_times *times; /* of its own, or of the C functions that it calls */
+	} candidates[2 * FUNCTIONS];
+	uint32_t candidate_count;
 	struct event_counts result;
 } counts;
 
@@ -275,41 +279,45 @@ static void set_mean(struct call_times *times, double tick_ns)
 	times->mean_ns = calls ? (double)ticks * tick_ns / (double)calls : EVENT_COUNTS_LONG_NS;
 }
 
-/*
- * Chooses the shortest one that is left, has this number of events at least, and may be left out; steps: tasks, too.
- * Returns how many events that spares; 0: there is none.
- */
-static uint32_t next_choice(double least, bool steps)
+static int by_mean(const void *left, const void *right)
 {
-	struct function_events *best = NULL;
-	struct call_times *times = NULL;
-	double shortest = EVENT_COUNTS_LONG_NS;
+	const struct candidate *a = left, *b = right;
 
-	for (uint32_t i = 0; i < 2 * counts.result.count; i++) {
-		struct function_events *function = &counts.result.at[i / 2];
-		struct call_times *next = i % 2 ? &function->c : &function->own;
-
-		if (function->own.chosen || next->chosen || !function->code || !next->events || next->events < least ||
-		    (function->steps && !steps) || (next == &function->c && !function->c_apart) ||
-		    next->mean_ns >= shortest)
-			continue;
-		shortest = next->mean_ns;
-		best = function;
-		times = next;
-	}
-	if (!best)
-		return 0;
-	times->chosen = true;
-	return times == &best->own && best->c.chosen ? times->events - best->c.events : times->events;
+	return (a->times->mean_ns > b->times->mean_ns) - (a->times->mean_ns < b->times->mean_ns);
 }
 
-/* Chooses functions with that many events, until no more than `most` of all events are left. Returns these. */
+static void add_candidate(struct function_events *function, struct call_times *times, double tick_ns)
+{
+	set_mean(times, tick_ns);
+	if (function->code && times->events && times->mean_ns < EVENT_COUNTS_LONG_NS)
+		counts.candidates[counts.candidate_count++] = (struct candidate){function, times};
+}
+
+/* What may be left out, the shortest mean first. */
+static void find_candidates(double tick_ns)
+{
+	counts.candidate_count = 0;
+	for (uint32_t i = 0; i < counts.count; i++) {
+		add_candidate(&counts.at[i], &counts.at[i].own, tick_ns);
+		if (counts.at[i].c_apart)
+			add_candidate(&counts.at[i], &counts.at[i].c, tick_ns);
+	}
+	qsort(counts.candidates, counts.candidate_count, sizeof(counts.candidates[0]), by_mean);
+}
+
+/* Leaves out those with that many events, until no more than `most` of all events are left. Returns these. */
 static double leave_out(double least, bool steps, double events, double most)
 {
-	uint32_t spared = 1;
+	for (uint32_t i = 0; i < counts.candidate_count && events > most; i++) {
+		struct function_events *function = counts.candidates[i].function;
+		struct call_times *times = counts.candidates[i].times;
 
-	for (; events > most && spared; events -= spared)
-		spared = next_choice(least, steps);
+		if (function->own.chosen || times->chosen || times->events < least || (function->steps && !steps))
+			continue;
+		times->chosen = true;
+		events -=
+		    times == &function->own && function->c.chosen ? times->events - function->c.events : times->events;
+	}
 	return events;
 }
 
@@ -327,15 +335,11 @@ static void count_events(double tick_ns)
 	read_unrecorded();
 	find_codes();
 	qsort(counts.at, counts.count, sizeof(counts.at[0]), by_events);
-	for (result->count = 0; result->count < counts.count && result->count < EVENT_COUNTS_MOST; result->count++) {
-		if (counts.at[result->count].own.events < LEAST_SHARE * (double)counts.events)
-			break;
-		result->at[result->count] = counts.at[result->count];
-		set_mean(&result->at[result->count].own, tick_ns);
-		set_mean(&result->at[result->count].c, tick_ns);
-	}
-	result->events = counts.events;
-	result->functions = counts.count;
+	find_candidates(tick_ns);
+	*result = (struct event_counts){.at = counts.at, .count = counts.count, .events = counts.events};
+	while (result->shown < counts.count &&
+	       counts.at[result->shown].own.events >= EVENT_COUNTS_SHOWN * (double)counts.events)
+		result->shown++;
 }
 
 const struct event_counts *event_counts_choose(double left, double least)
@@ -345,10 +349,10 @@ const struct event_counts *event_counts_choose(double left, double least)
 
 	count_events(tick_ns);
 	events = all = (double)counts.events;
-	least = least < LEAST_SHARE ? LEAST_SHARE : least > LESS_SHARE ? LESS_SHARE : least;
 	for (int steps = 0; steps < 2; steps++) {
 		events = leave_out(LESS_SHARE * all, steps, events, left * all);
 		events = leave_out(least * all, steps, events, left * all);
+		events = leave_out(0, steps, events, left * all);
 	}
 	return &counts.result;
 }

@@ -60,13 +60,11 @@ struct function_events {
 	struct call_times c;   /* of the C functions that it calls, taken together */
 };
 
-#define EVENT_COUNTS_MOST 256
-
 struct event_counts {
-	struct function_events at[EVENT_COUNTS_MOST]; /* most events first */
+	struct function_events *at; /* those with events, most events first */
 	uint32_t count;
-	uint64_t events;    /* 0: they are in the rings no more */
-	uint32_t functions; /* with events */
+	uint32_t shown;	 /* the first ones, which have a share of EVENT_COUNTS_SHOWN or more */
+	uint64_t events; /* 0: they are in the rings no more */
 };
 
 /* The moment from which events count. GIL held. */
@@ -75,11 +73,12 @@ void event_counts_begin(void);
 /*
  * Counts, and chooses the functions, and those whose calls of C functions, are to be left out so that the share `left`
  * of the events remains: what takes the least time a call first, and nothing that takes EVENT_COUNTS_LONG_NS or more.
- * If these do not suffice, functions with a share of `least` of the events, and then coroutines that are tasks: what
- * these call belongs to no task meanwhile.
+ * If these do not suffice, functions with a share of `least` of the events, then any, and then coroutines that are
+ * tasks: what these call belongs to no task meanwhile.
  * GIL held. Valid until the next call.
  */
 #define EVENT_COUNTS_LONG_NS 10000
+#define EVENT_COUNTS_SHOWN 0.002
 const struct event_counts *event_counts_choose(double left, double least);
 
 #endif

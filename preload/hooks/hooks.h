@@ -63,6 +63,9 @@ bool hooks_frame_records(const struct thread_state *state);
 /* Evaluations so far of functions that were left out. */
 uint64_t hooks_frame_passes(void);
 
+/* Takes it off and sets it again, while no function of the program runs. False: it was not set. */
+bool hooks_frame_enable(bool on);
+
 /* Takes it off for good. Frames that run end without an event. */
 void hooks_frame_remove(void);
 

@@ -551,6 +551,20 @@ void hooks_frame_remove(void)
 	frames.place = &frame_evaluator_original;
 }
 
+bool hooks_frame_enable(bool on)
+{
+	static bool paused;
+
+	if (on == frames.on || on != paused)
+		return frames.on;
+	paused = !on;
+	if (on)
+		frames.on = set_evaluator();
+	else
+		hooks_frame_remove();
+	return true;
+}
+
 /* Of the current thread also in front of the program's. */
 static void set_profile_functions(void)
 {

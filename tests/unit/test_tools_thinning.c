@@ -251,6 +251,31 @@ Test(thinning, ids_without_a_function_change_nothing)
 	thinning_free(thinning);
 }
 
+/* A damaged trace may name a function twice in a change: the stretch still counts once. */
+Test(thinning, a_function_that_is_named_twice_counts_once)
+{
+	const struct thin_values values = {.calls = 1};
+	double missing[2];
+
+	for (int twice = 0; twice < 2; twice++) {
+		struct thinning *thinning = thinning_new(KEYS);
+		struct result result = {0};
+
+		for (uint64_t ms = 1; ms < 40; ms++) {
+			uint64_t extra[2] = {ms * 1000000, TINY / 2 | (twice ? UINT64_C(TINY / 2) << 32 : 0)};
+			uint32_t kind = ms % 2 ? WIRE_THIN : WIRE_THIN_END;
+
+			thinning_change(thinning, wire_extended(kind, 2, wire_thin_value(WIRE_BURST_RANDOM, 0)), extra);
+			for (int i = 0; i < 10 && kind == WIRE_THIN_END; i++)
+				thinning_count(thinning, TINY, LONG, &values);
+		}
+		cr_assert_eq(thinning_estimate(thinning, take, &result), 0);
+		missing[twice] = result.tiny.missing.calls;
+		thinning_free(thinning);
+	}
+	cr_assert(missing[0] > 150 && missing[0] == missing[1], "%f and %f", missing[0], missing[1]);
+}
+
 /* Events with the same CPU time are one change, in whatever order threads write them, and however often. */
 Test(thinning, a_change_of_many_functions_has_several_events)
 {

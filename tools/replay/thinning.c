@@ -45,6 +45,7 @@ void thinning_begin_thread(struct thinning *thinning)
 {
 	memset(thinning->state, THIN_RECORDED, thinning->keys);
 	thinning->at_ns = 0;
+	thinning->at_key = 0;
 }
 
 void thinning_clear(struct thinning *thinning)
@@ -78,13 +79,24 @@ static bool names(const struct thinning *thinning, const struct thin_change *cha
 	return false;
 }
 
+/* Whether a change has a key. Each thread names all keys in one order, so mostly it is the next one, or a new one. */
+static bool has_key(struct thinning *thinning, const struct thin_change *change, uint32_t key)
+{
+	uint32_t at = thinning->at_key++;
+
+	if (at == change->key_count)
+		return false;
+	return (at < change->key_count && thinning->change_keys[change->first_key + at] == key) ||
+	       names(thinning, change, key);
+}
+
 /* The keys of a change are one after the other; those of another one may have come in between. */
 static void add_key(struct thinning *thinning, struct thin_change *change, uint32_t key)
 {
 	bool moves = change->first_key + change->key_count != thinning->change_key_count;
 	uint32_t count = thinning->change_key_count + (moves ? change->key_count : 0);
 
-	if (change->key_count == WIRE_THIN_SET_MOST || names(thinning, change, key))
+	if (has_key(thinning, change, key) || change->key_count == WIRE_THIN_SET_MOST)
 		return;
 	if (grow_for(&thinning->change_keys, &thinning->change_keys_allocated, count, sizeof(key)) < 0) {
 		thinning->out_of_memory = true;
@@ -112,8 +124,10 @@ void thinning_change(struct thinning *thinning, uint32_t head, const uint64_t *e
 		return;
 	change->cpu_ns = *extra;
 	change->head = head;
-	if (thinning->at_ns != *extra)
+	if (thinning->at_ns != *extra) {
 		memset(thinning->state, THIN_RECORDED, thinning->keys);
+		thinning->at_key = 0;
+	}
 	thinning->at_ns = *extra;
 	for (unsigned i = 0; i < WIRE_THIN_MOST; i++) {
 		uint32_t key = thinned_key(head, extra, i);
@@ -177,6 +191,11 @@ struct compared {
 };
 
 struct bursts {
+	/* The changes that name each key, in the order of time: those of a key begin at first[key]. */
+	size_t *first;
+	uint32_t *changes;
+	uint32_t *numbers_of; /* by index of a change: 1 + index of the burst of the function at hand */
+	/* Of the function at hand. */
 	double *ns;		   /* CPU time of each burst */
 	double *numbers;	   /* of each burst */
 	struct compared *compared; /* of those with enough ends, and a missing stretch before with enough */
@@ -254,24 +273,49 @@ static double variance_of_bursts(const struct thinning *thinning)
 	return n > 1 && events > 0 ? residuals * n * n / (n - 1) / (events * events) : 0;
 }
 
-/* The stretches of a thinned function. burst_numbers: 1 + index of the burst, by index of the change. */
-static void find_stretches(const struct thinning *thinning, uint32_t by, struct bursts *bursts, uint32_t *burst_numbers)
+/* Puts the changes of each key in order. Those with a key that was named twice count once. */
+static int index_changes(const struct thinning *thinning, struct bursts *bursts)
+{
+	size_t *next = calloc((size_t)thinning->keys + 1, sizeof(*next));
+
+	bursts->first = calloc((size_t)thinning->keys + 1, sizeof(*bursts->first));
+	bursts->changes = malloc(((size_t)thinning->change_key_count + 1) * sizeof(*bursts->changes));
+	if (!next || !bursts->first || !bursts->changes) {
+		free(next);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < thinning->change_count; i++)
+		for (uint32_t k = 0; k < thinning->changes[i].key_count; k++)
+			bursts->first[thinning->change_keys[thinning->changes[i].first_key + k] + 1]++;
+	for (uint32_t key = 0; key < thinning->keys; key++)
+		next[key + 1] = bursts->first[key + 1] += bursts->first[key];
+	for (uint32_t i = 0; i < thinning->change_count; i++)
+		for (uint32_t k = 0; k < thinning->changes[i].key_count; k++)
+			bursts->changes[next[thinning->change_keys[thinning->changes[i].first_key + k]]++] = i;
+	free(next);
+	return 0;
+}
+
+/* The stretches of a thinned function. */
+static void find_stretches(const struct thinning *thinning, uint32_t by, struct bursts *bursts)
 {
 	bursts->count = bursts->compared_count = 0;
 	bursts->missing_ns = bursts->missing_squares = bursts->all_ns = bursts->cost_ns = 0;
-	for (uint32_t i = 0; i < thinning->change_count; i++) {
-		const struct thin_change *change = &thinning->changes[i];
+	for (size_t k = bursts->first[by]; k < bursts->first[by + 1]; k++) {
+		uint32_t i = bursts->changes[k];
 		double ns = length_ns(thinning, i);
 
-		burst_numbers[i] = 0;
-		if (ns <= 0 || !names(thinning, change, by))
+		if (k > bursts->first[by] && bursts->changes[k - 1] == i)
 			continue;
-		if (wire_head_kind(change->head) == WIRE_THIN) {
+		bursts->numbers_of[i] = 0;
+		if (ns <= 0)
+			continue;
+		if (wire_head_kind(thinning->changes[i].head) == WIRE_THIN) {
 			bursts->missing_ns += ns;
 			bursts->missing_squares += ns * ns;
 		} else if (is_burst(thinning, i)) {
 			add_burst(thinning, i, bursts);
-			burst_numbers[i] = bursts->count;
+			bursts->numbers_of[i] = bursts->count;
 		}
 	}
 }
@@ -372,21 +416,31 @@ static double value_of(const struct thin_values *values, int which)
 	return which == 0 ? values->calls : which == 1 ? values->own : values->total;
 }
 
+/* The burst of a sample, 1 + its index among those of the function; 0: it is none of them. */
+static uint32_t burst_of(const struct thinning *thinning, const struct bursts *bursts, uint64_t burst_ns)
+{
+	struct thin_change wanted = {.cpu_ns = burst_ns};
+	const struct thin_change *found =
+	    bsearch(&wanted, thinning->changes, thinning->change_count, sizeof(wanted), by_time);
+
+	return found ? bursts->numbers_of[found - thinning->changes] : 0;
+}
+
 static void sum_bursts(struct bursts *bursts, const struct thin_sample *samples, size_t count, int which,
-		       const struct thinning *thinning, const uint32_t *burst_numbers)
+		       const struct thinning *thinning)
 {
 	memset(bursts->numbers, 0, bursts->count * sizeof(*bursts->numbers));
-	for (size_t i = 0, k = 0; i < count; i++) {
-		while (k < thinning->change_count && thinning->changes[k].cpu_ns < samples[i].burst_ns)
-			k++;
-		if (k < thinning->change_count && burst_numbers[k])
-			bursts->numbers[burst_numbers[k] - 1] += value_of(&samples[i].values, which);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t number = burst_of(thinning, bursts, samples[i].burst_ns);
+
+		if (number)
+			bursts->numbers[number - 1] += value_of(&samples[i].values, which);
 	}
 }
 
 /* The samples of one function, by one thinned function. */
 static void estimate_one(const struct thinning *thinning, struct bursts *bursts, const struct thin_sample *samples,
-			 size_t count, const uint32_t *burst_numbers, struct thin_estimate *estimate)
+			 size_t count, struct thin_estimate *estimate)
 {
 	struct scaled scaled[3], slower;
 	double calls = 0;
@@ -398,7 +452,7 @@ static void estimate_one(const struct thinning *thinning, struct bursts *bursts,
 	for (size_t i = 0; i < count; i++)
 		calls += samples[i].values.calls;
 	for (int which = 0; which < 3; which++) {
-		sum_bursts(bursts, samples, count, which, thinning, burst_numbers);
+		sum_bursts(bursts, samples, count, which, thinning);
 		scaled[which] = scale(bursts, slower, calls);
 	}
 	estimate->missing = (struct thin_values){scaled[0].value, scaled[1].value, scaled[2].value};
@@ -413,7 +467,7 @@ static int estimate_unsampled(uint32_t key, int (*take)(void *owner, const struc
 	return take(owner, &estimate);
 }
 
-static int estimate_samples(struct thinning *thinning, struct bursts *bursts, uint32_t *burst_numbers, bool *sampled,
+static int estimate_samples(struct thinning *thinning, struct bursts *bursts, bool *sampled,
 			    int (*take)(void *owner, const struct thin_estimate *estimate), void *owner)
 {
 	struct thin_estimate estimate;
@@ -428,8 +482,8 @@ static int estimate_samples(struct thinning *thinning, struct bursts *bursts, ui
 		     end++)
 			;
 		sampled[samples->key] |= samples->key == samples->by;
-		find_stretches(thinning, samples->by, bursts, burst_numbers);
-		estimate_one(thinning, bursts, samples, end - first, burst_numbers, &estimate);
+		find_stretches(thinning, samples->by, bursts);
+		estimate_one(thinning, bursts, samples, end - first, &estimate);
 		error = take(owner, &estimate);
 	}
 	return error;
@@ -470,37 +524,50 @@ static int sorted_changes(const struct thinning *thinning, struct thin_change **
 	return 0;
 }
 
+static int find_room(const struct thinning *thinning, struct bursts *bursts)
+{
+	size_t changes = (size_t)thinning->change_count + 1;
+
+	bursts->ns = calloc(changes, sizeof(*bursts->ns));
+	bursts->numbers = calloc(changes, sizeof(*bursts->numbers));
+	bursts->compared = calloc(changes, sizeof(*bursts->compared));
+	bursts->numbers_of = calloc(changes, sizeof(*bursts->numbers_of));
+	return bursts->ns && bursts->numbers && bursts->compared && bursts->numbers_of ? 0 : -ENOMEM;
+}
+
+static void free_bursts(struct bursts *bursts)
+{
+	free(bursts->first);
+	free(bursts->changes);
+	free(bursts->ns);
+	free(bursts->compared);
+	free(bursts->numbers);
+	free(bursts->numbers_of);
+}
+
 int thinning_estimate(struct thinning *thinning, int (*take)(void *owner, const struct thin_estimate *estimate),
 		      void *owner)
 {
 	struct thin_change *unsorted = thinning->changes, *sorted;
-	size_t changes = (size_t)thinning->change_count + 1;
-	struct bursts bursts = {.ns = calloc(changes, sizeof(*bursts.ns)),
-				.numbers = calloc(changes, sizeof(*bursts.numbers)),
-				.compared = calloc(changes, sizeof(*bursts.compared))};
-	uint32_t *burst_numbers = calloc(changes, sizeof(*burst_numbers));
+	struct bursts bursts = {0};
 	bool *sampled = calloc(thinning->keys, sizeof(*sampled));
-	int error =
-	    thinning->out_of_memory || !bursts.ns || !bursts.numbers || !bursts.compared || !burst_numbers || !sampled
-		? -ENOMEM
-		: sorted_changes(thinning, &sorted);
+	int error = thinning->out_of_memory || !sampled ? -ENOMEM : find_room(thinning, &bursts);
 
+	error = error ? error : sorted_changes(thinning, &sorted);
 	if (!error) {
 		thinning->changes = sorted;
+		error = index_changes(thinning, &bursts);
 		bursts.variance = variance_of_bursts(thinning);
-		if (thinning->samples) {
+		if (thinning->samples && !error) {
 			qsort(thinning->samples, thinning->sample_count, sizeof(*thinning->samples), by_key);
-			error = estimate_samples(thinning, &bursts, burst_numbers, sampled, take, owner);
+			error = estimate_samples(thinning, &bursts, sampled, take, owner);
 		}
 		if (!error)
 			error = estimate_others(thinning, sampled, take, owner);
 		thinning->changes = unsorted;
 		free(sorted);
 	}
-	free(bursts.ns);
-	free(bursts.compared);
-	free(bursts.numbers);
-	free(burst_numbers);
+	free_bursts(&bursts);
 	free(sampled);
 	return error;
 }

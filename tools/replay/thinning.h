@@ -54,8 +54,9 @@ struct thinning {
 	uint8_t *state;	  /* by thinned_key(): enum thin_state, in the thread that is read */
 	uint8_t *thinned; /* likewise: it was, at some time */
 	uint32_t keys;
-	bool any;	/* something was thinned at some time */
-	uint64_t at_ns; /* the thread's last change; 0: none */
+	bool any;	 /* something was thinned at some time */
+	uint64_t at_ns;	 /* the thread's last change; 0: none */
+	uint32_t at_key; /* how many of its keys the thread has named, in the order of the change */
 	struct thin_change *changes;
 	uint32_t change_count;
 	size_t changes_allocated;

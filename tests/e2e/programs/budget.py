@@ -81,7 +81,7 @@ def classes():
         complex(i)
 
 
-SPREAD = 80
+SPREAD = 300
 for number in range(SPREAD):
     exec(compile("def spread_%d():\n    counts.spread_%d += 1" % (number, number), __file__, "exec"))
     setattr(counts, "spread_%d" % number, 0)
