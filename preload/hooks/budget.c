@@ -275,6 +275,8 @@ static uint32_t value_of(unsigned why)
 /* The interpreter reports what is recorded now. any: something is thinned. */
 static void switch_hooks(bool any)
 {
+	if (!python.monitoring && any && !hooks_frame_set())
+		thinned_frames_begin(); /* that of hooks_frame.c may have been taken off since budget_begin() */
 	if (!python.monitoring)
 		thinned_frames_changed(any);
 	else if (!any) /* callbacks return DISABLE by themselves */

@@ -237,7 +237,7 @@ static __attribute__((noinline)) void end_any(const void *frame, const struct ob
 
 /* ---- generators, and functions with subscripts ------------------------------------------------------------------ */
 
-/* The value of code of which put_known() can write events, else 0. */
+/* The value of code of which begin_known() and end_known() can write events, else 0. */
 static uint64_t known_value(const void *frame)
 {
 	uint64_t value = loaded_value(code_of(frame));

@@ -160,7 +160,7 @@ static struct object *evaluate(struct thread_state *state, const void *frame, in
 
 bool thinned_frames_begin(void)
 {
-	frames.set = frame_evaluator_set(evaluate);
+	frames.set = frames.set || frame_evaluator_set(evaluate);
 	return frames.set;
 }
 

@@ -25,7 +25,7 @@
 
 #include "python/python.h"
 
-/* Sets the evaluator. False: another one is set, which stays. */
+/* Sets the evaluator, unless it was set before. False: another one is set, which stays. */
 bool thinned_frames_begin(void);
 
 /*

@@ -436,6 +436,7 @@ SCENARIO_SOME(budget, lets_a_program_recurse, 9)
 {
 	check_kind(python, "deep", NULL);
 }
+ALSO_CALLS_ONLY(budget, lets_a_program_recurse)
 
 SCENARIO_SOME(budget, counts_in_greenlets, 9)
 {
