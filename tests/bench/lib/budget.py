@@ -17,17 +17,17 @@ fannkuch float generators go hexiom json_dumps json_loads logging mdp meteor_con
 pyflate raytrace regex_compile richards richards_super scimark spectral_norm telco tomli_loads typing_runtime_protocols
 unpack_sequence xml_etree""".split()
 # The bench's own: what they do, and which packages of the interpreter they need (tests/interpreters/packages.sh).
-REAL = {"asyncio_service": (["20000"], None), "celery_tasks": (["1500"], "-services"), "django_load": (["400"], "-services"),
-        "flask_load": (["1000"], "-services"), "pandas_session": (["60"], "-peaks"), "sympy_session": ([], "")}
+REAL = {"asyncio_service": (["40000"], None), "celery_tasks": (["5000"], "-services"), "django_load": (["2000"], "-services"),
+        "flask_load": (["3000"], "-services"), "pandas_session": (["200"], "-peaks"), "sympy_session": (["--repeat", "4"], "")}
 ARGUMENTS = {"async_tree": ["none"], "sqlglot_v2": ["normalize"], "logging": ["format"], "pickle": ["--pure-python", "pickle"]}
 RUN = os.path.join(target.BENCH, "pyperf_loops", "run.py")
 SOURCES = os.path.join(target.packages("pyperformance"), "pyperformance", "data-files", "benchmarks")
 
 
 def words(program):
-    """What runs a program: one of pyperformance by pyperf_loops/run.py, one without arguments by harness.py."""
+    """What runs a program: one of pyperformance by pyperf_loops/run.py, a session by harness.py."""
     if program in REAL:
-        return [*([] if REAL[program][0] else [target.HARNESS]), target.program(program), *REAL[program][0]]
+        return [*([target.HARNESS] if "--repeat" in REAL[program][0] else []), target.program(program), *REAL[program][0]]
     return [RUN, os.path.join(SOURCES, "bm_" + program, "run_benchmark.py")] + ARGUMENTS.get(program, [])
 
 
