@@ -11,7 +11,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/config.h"
 #include "base/filter.h"
@@ -19,6 +18,7 @@
 #include "definitions/thread_names.h"
 #include "python/python.h"
 #include "python/sampled_layout.h"
+#include "ring/clock.h"
 #include "ring/process.h"
 
 bool definitions_lines;
@@ -276,11 +276,7 @@ uint32_t definitions_code_by_loads(struct object *code)
 
 static uint64_t now_ns(void)
 {
-	struct timespec t;
-
-	return !config.budget || clock_gettime(CLOCK_MONOTONIC, &t)
-		   ? 0
-		   : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return config.budget ? clock_ns(CLOCK_MONOTONIC) : 0;
 }
 
 static void charge_since(uint64_t begin_ns)

@@ -106,13 +106,6 @@ static struct {
 	pid_t pid;
 } account;
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	return clock_gettime(clock, &t) ? 0 : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /*
  * While a timer of the process's CPU time is armed, the kernel advances that clock at its ticks alone, each 4 ms or so;
  * and when a thread reads its own clock.

@@ -49,14 +49,6 @@ struct reading {
 	uint64_t now;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Of the calling thread. What a thread has called before the beginning may last beyond the end. */
 static void note_stack(void)
 {
@@ -79,7 +71,7 @@ void event_counts_begin(void)
 		counts.heads[i] = process->writers[i].slot ? process->writers[i].head : 0;
 	counts.unrecorded = count_unrecorded();
 	counts.begin_ticks = clock_now();
-	counts.begin_ns = now_ns();
+	counts.begin_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
 /* The place of a function's number; the number is 0 if it has no events. */
@@ -344,8 +336,9 @@ static void count_events(double tick_ns)
 
 const struct event_counts *event_counts_choose(double left, double least)
 {
-	double tick_ns = (double)(now_ns() - counts.begin_ns) / (double)(clock_now() - counts.begin_ticks + 1), all,
-	       events;
+	double tick_ns = (double)(clock_ns(CLOCK_MONOTONIC) - counts.begin_ns) /
+			 (double)(clock_now() - counts.begin_ticks + 1),
+	       all, events;
 
 	count_events(tick_ns);
 	events = all = (double)counts.events;

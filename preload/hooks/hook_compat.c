@@ -100,11 +100,6 @@ static struct python_method *method_of(struct object *function)
 
 /* ---- profile functions ------------------------------------------------------------------------------------------ */
 
-static python_profile *profile_field(struct thread_state *state)
-{
-	return (python_profile *)((char *)state + python.layout.state_profile);
-}
-
 static struct object *profile_object(struct thread_state *state)
 {
 	return python_field(state, python.layout.state_profile + OBJECT_AFTER_PROFILE);
@@ -167,7 +162,7 @@ static struct object *setprofile(struct object *self, void *a, void *b, void *c)
 	if (!python.monitoring)
 		hooks_profile_put_back(within);
 	else if (result && profile_object(state) == a) /* not None; and the layout is the known one */
-		chain_profile(profile_field(state));
+		chain_profile(hooks_profile_field(state));
 	return result;
 }
 
@@ -184,7 +179,7 @@ static void chain_profile_all(struct object *object)
 
 	if (profile_object(state) != object)
 		return;
-	chain_profile(profile_field(state));
+	chain_profile(hooks_profile_field(state));
 	thread_self.entered++; /* the audit event is ignored */
 	python.PyEval_SetProfileAllThreads(call_program_profile, object);
 	thread_self.entered--;
@@ -204,7 +199,7 @@ static struct object *setprofile_all(struct object *self, void *a, void *b, void
 	state = python.PyInterpreterState_ThreadHead(python.current_interpreter());
 	for (; state; state = python.PyThreadState_Next(state))
 		if (profile_object(state) == a)
-			chain_profile(profile_field(state));
+			chain_profile(hooks_profile_field(state));
 	return result;
 }
 

@@ -39,12 +39,18 @@ bool hooks_profile_place(struct thread_state *state);
 /* Whether a state has no other profile function than evprof's, and no trace function. GIL held. */
 bool hooks_profile_is_alone(const struct thread_state *state);
 
+/* Where a state has its profile function; its trace function follows (c_profilefunc, c_tracefunc). */
+static inline python_profile *hooks_profile_field(const struct thread_state *state)
+{
+	return (python_profile *)((char *)state + python.layout.state_profile);
+}
+
 /* Whether it has neither. GIL held. */
 static inline bool hooks_profile_is_off(const struct thread_state *state)
 {
-	const void *const *functions = (const void *const *)((const char *)state + python.layout.state_profile);
+	const python_profile *functions = hooks_profile_field(state);
 
-	return !functions[0] && !functions[1]; /* c_profilefunc, c_tracefunc */
+	return !functions[0] && !functions[1];
 }
 
 /* Takes it off until hooks_profile_place(). It is alone. GIL held. */

@@ -54,11 +54,6 @@ static struct {
 /* The frame whose call report_alone() is to record. A frame that ends in this state was never reported. */
 static __thread const void *unreported __attribute__((tls_model("initial-exec")));
 
-static python_profile *profile_field(const struct thread_state *state)
-{
-	return (python_profile *)((char *)state + python.layout.state_profile);
-}
-
 static struct object *evaluate(struct thread_state *state, const void *frame, int thrown);
 
 bool hooks_frame_records(const struct thread_state *state)
@@ -117,7 +112,7 @@ static int report_after_program(struct object *self, struct object *frame, int w
 /* The program may have set another function meanwhile. */
 static void stop_reporting(struct thread_state *state)
 {
-	python_profile *function = profile_field(state);
+	python_profile *function = hooks_profile_field(state);
 
 	if (*function == report_after_program)
 		*function = thread_self.chained;
@@ -166,7 +161,7 @@ static int report_after_program(struct object *self, struct object *frame, int w
 
 static void report_call_of(struct thread_state *state, const void *frame, int thrown)
 {
-	python_profile *function = profile_field(state);
+	python_profile *function = hooks_profile_field(state);
 
 	if (!*function) {
 		*function = report_alone;
@@ -297,7 +292,7 @@ static __attribute__((noinline)) bool end_known(const void *frame, const struct 
 /* Whether the profile function is evprof's alone, or none is set, and no trace function. */
 static bool is_own(const struct thread_state *state)
 {
-	const python_profile *functions = profile_field(state); /* c_profilefunc, c_tracefunc */
+	const python_profile *functions = hooks_profile_field(state);
 
 	return !functions[1] && (!functions[0] || functions[0] == report_alone);
 }
@@ -397,11 +392,14 @@ static struct object *evaluate_losing(struct thread_state *state, const void *fr
 
 static struct object *evaluate_own(struct thread_state *state, const void *frame, int thrown)
 {
-	uint64_t value = may_fail(state) ? 0 : known_value(frame);
+	uint64_t value;
 
+	if (may_fail(state))
+		return evaluate_reported(state, frame, thrown);
+	value = known_value(frame);
 	if (value)
 		return evaluate_known(state, frame, thrown, value);
-	if (!may_fail(state) && goes_on_losing(code_of(frame), WIRE_CALL))
+	if (goes_on_losing(code_of(frame), WIRE_CALL))
 		return evaluate_losing(state, frame, thrown);
 	return evaluate_reported(state, frame, thrown);
 }
@@ -425,7 +423,7 @@ static __attribute__((noinline)) struct object *evaluate_any(struct thread_state
 		return frame_evaluator_original(state, frame, thrown);
 	if (is_left_out(code_of(frame)))
 		return evaluate_left_out(state, frame, thrown);
-	function = *profile_field(state);
+	function = *hooks_profile_field(state);
 	own = is_own(state);
 	traced = python_is_traced(state);
 	stop_reporting(state);
@@ -437,7 +435,7 @@ static __attribute__((noinline)) struct object *evaluate_any(struct thread_state
 	if (outer) {
 		report_call_of(state, outer, 0);
 	} else if (own && traced && hooks_profile_is_off(state)) {
-		*profile_field(state) = function;
+		*hooks_profile_field(state) = function;
 		python_mark_traced(state);
 	}
 	return result;
@@ -537,7 +535,7 @@ static void stop_reports(void)
 	struct thread_state *state = python.PyInterpreterState_ThreadHead((void *)frames.interpreter);
 
 	for (; state; state = python.PyThreadState_Next(state))
-		if (*profile_field(state) == report_alone)
+		if (*hooks_profile_field(state) == report_alone)
 			stop_reporting(state);
 }
 
@@ -571,7 +569,7 @@ static void set_profile_functions(void)
 	struct thread_state *state = python.current_thread_state();
 
 	stop_reporting(state);
-	if (*profile_field(state))
+	if (*hooks_profile_field(state))
 		hooks_profile_set();
 	else
 		hooks_profile_place(state);
@@ -608,7 +606,7 @@ static __thread python_profile program_profile __attribute__((tls_model("initial
  */
 static int drop_return(struct object *self, struct object *frame, int what, struct object *argument)
 {
-	python_profile *current = profile_field(python.current_thread_state());
+	python_profile *current = hooks_profile_field(python.current_thread_state());
 
 	if (*current == drop_return)
 		*current = program_profile;
@@ -627,7 +625,7 @@ void hooks_frame_tracing_changed(bool traced)
 
 	if (!hooks_frame_records(state))
 		return;
-	current = profile_field(state);
+	current = hooks_profile_field(state);
 	if (hooks_profile_is_off(state)) {
 		frame = python_running_frame();
 		if (frame && has_subscripts(code_of(frame)))

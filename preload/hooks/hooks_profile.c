@@ -102,15 +102,10 @@ static unsigned kind_of(int what, struct object *frame, struct object *code, str
 static int profile_chained(struct object *self, struct object *frame, int what, struct object *argument);
 static python_profile profile_function(void);
 
-static python_profile *profile_field(struct thread_state *state)
-{
-	return (python_profile *)((char *)state + python.layout.state_profile);
-}
-
 void hooks_profile_remove(struct thread_state *state)
 {
 	bool own = state == python.current_thread_state();
-	python_profile *current = profile_field(state);
+	python_profile *current = hooks_profile_field(state);
 
 	if (!python.layout.state_profile)
 		return;
@@ -128,21 +123,16 @@ void hooks_profile_forget(void)
 	wanted = 0;
 }
 
-static const python_profile *functions_of(const struct thread_state *state) /* c_profilefunc, c_tracefunc */
-{
-	return (const python_profile *)((const char *)state + python.layout.state_profile);
-}
-
 bool hooks_profile_is_alone(const struct thread_state *state)
 {
-	const python_profile *functions = functions_of(state);
+	const python_profile *functions = hooks_profile_field(state);
 
 	return !functions[1] && (!functions[0] || functions[0] == profile_function());
 }
 
 void hooks_profile_take_off(struct thread_state *state)
 {
-	*profile_field(state) = NULL;
+	*hooks_profile_field(state) = NULL;
 	python_unmark_traced(state);
 }
 
@@ -526,7 +516,7 @@ static int call_program_profile(struct object *self, struct object *frame, int w
 	thread_self.in_program_profile = in_program_profile;
 	if (result && what == PYTHON_TRACE_C_CALL && open_calls)
 		open_calls--;
-	if (*profile_field(python.current_thread_state()) != profile_chained)
+	if (*hooks_profile_field(python.current_thread_state()) != profile_chained)
 		hooks_profile_put_back(false);
 	return result;
 }
@@ -560,7 +550,7 @@ static int profile_chained(struct object *self, struct object *frame, int what, 
  */
 static bool chain_profile(struct thread_state *state)
 {
-	python_profile *current = profile_field(state);
+	python_profile *current = hooks_profile_field(state);
 
 	if (!python.layout.state_profile || !*current)
 		return false;
@@ -597,7 +587,7 @@ void hooks_profile_put_back(bool missed)
 
 	if (python.monitoring || thread_self.hooked_state != state || hooks_frame_records(state))
 		return;
-	if (*profile_field(state))
+	if (*hooks_profile_field(state))
 		hooks_profile_set();
 	else
 		hooks_profile_set_new(state);
@@ -612,7 +602,7 @@ bool hooks_profile_place(struct thread_state *state)
 		return false;
 	if (hooks_frame_records(state))
 		return true;
-	*profile_field(state) = profile_function();
+	*hooks_profile_field(state) = profile_function();
 	python_mark_traced(state);
 	return true;
 }

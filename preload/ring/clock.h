@@ -48,13 +48,18 @@ static inline uint64_t clock_counter(void)
  * shorter than any time of interest.
  */
 
-/* The CPU time of the calling thread, in ns. A system call. */
-static inline uint64_t clock_thread_cpu(void)
+/* A clock of the kernel's, in ns; 0: there is none. CLOCK_MONOTONIC is no system call. */
+static inline uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return clock_gettime(clock, &t) ? 0 : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The CPU time of the calling thread, in ns. A system call. */
+static inline uint64_t clock_thread_cpu(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static inline uint64_t clock_now(void)

@@ -7,20 +7,15 @@ import json
 import sys
 import threading
 
+import own_addresses
+
 library = ctypes.PyDLL(sys.argv[2])
 library.current.restype = ctypes.c_void_p
 counted = gotten = 0
 
 
-def mappings():
-    with open("/proc/self/maps") as maps:
-        lines = [line.split() for line in maps if "libevprof.so" in line]
-    return [tuple(int(end, 16) for end in line[0].split("-")) for line in lines]
-
-
 def is_ours():
-    address = library.current()
-    return any(begin <= address < end for begin, end in mappings())
+    return own_addresses.is_ours(library.current())
 
 
 def leaf():

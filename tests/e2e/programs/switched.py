@@ -9,6 +9,8 @@ import sys
 import threading
 import time
 
+from own_addresses import is_ours
+
 evprof = ctypes.PyDLL(None)
 
 
@@ -19,19 +21,6 @@ def leaf():
 def leaves(count):
     for _ in range(count):
         leaf()
-
-
-def mappings():
-    with open("/proc/self/maps") as maps:
-        lines = [line.split() for line in maps if "libevprof.so" in line]
-    return [tuple(int(end, 16) for end in line[0].split("-")) for line in lines]
-
-
-OURS = mappings()
-
-
-def is_ours(address):
-    return any(begin <= (address or 0) < end for begin, end in OURS)
 
 
 class Allocator(ctypes.Structure):
