@@ -131,24 +131,6 @@ static void expect_refused(const struct outcome *outcome)
 	expect(check, strstr(check->out, "FAILED"), "more was recorded than is allowed");
 }
 
-/* The next event of a stretch in which functions were thinned, or the next begin of tiny(); from `at` on. */
-static const json_t *next_mark(const json_t *events, size_t *at, const char **what)
-{
-	for (; *at < json_array_size(events); ++*at) {
-		const json_t *event = json_array_get(events, *at);
-		const char *category = json_string_value(json_object_get(event, "cat"));
-		const char *phase = json_string_value(json_object_get(event, "ph"));
-
-		*what = category && !strcmp(category, "thinned") ? phase : "tiny";
-		if (**what != 't' ||
-		    (!strcmp(phase, "B") && !strcmp(json_string_value(json_object_get(event, "name")), "tiny"))) {
-			++*at;
-			return event;
-		}
-	}
-	return NULL;
-}
-
 static double time_of(const json_t *event)
 {
 	return json_number_value(json_object_get(event, "ts"));
@@ -168,30 +150,69 @@ static bool names_tiny(const json_t *event)
 	return false;
 }
 
-/* In Chrome's trace: no call of tiny() lies in a stretch that says it is not recorded. */
+struct begin {
+	double time;
+	json_int_t thread;
+};
+
+/* Sets *begins, which is the caller's, to the calls of tiny() in Chrome's trace, and returns how many there are. */
+static size_t find_calls(const json_t *events, struct begin **begins)
+{
+	const json_t *event;
+	size_t count = 0, i;
+
+	*begins = malloc(json_array_size(events) * sizeof(**begins) + 1);
+	cr_assert(*begins, "no memory");
+	json_array_foreach(events, i, event)
+	{
+		if (strcmp(json_string_value(json_object_get(event, "ph")), "B") ||
+		    strcmp(json_string_value(json_object_get(event, "name")), "tiny"))
+			continue;
+		(*begins)[count].thread = json_integer_value(json_object_get(event, "tid"));
+		(*begins)[count++].time = time_of(event);
+	}
+	return count;
+}
+
+/* No call of tiny() lies in a stretch that says it is not recorded. */
+static void expect_stretch(const struct outcome *outcome, const json_t *begin, const json_t *end,
+			   const struct begin *calls, size_t count)
+{
+	json_int_t thread = json_integer_value(json_object_get(end, "tid"));
+	double from = time_of(begin), to = time_of(end);
+
+	expect(outcome, from < to, "a stretch begins before it ends");
+	for (size_t i = 0; i < count; i++)
+		if (calls[i].thread == thread && calls[i].time >= from && calls[i].time <= to)
+			expect(outcome, false, "tiny() is not recorded at %f us", calls[i].time);
+}
+
 static void expect_stretches(const struct outcome *outcome, const char *path)
 {
 	json_t *chrome = json_load_file(path, 0, NULL);
-	const json_t *events = json_object_get(chrome, "traceEvents"), *event, *begin = NULL, *calls;
-	size_t at = 0, stretches = 0, other;
-	const char *what;
+	const json_t *events = json_object_get(chrome, "traceEvents"), *event, *begin = NULL;
+	size_t stretches = 0, count, i;
+	struct begin *calls;
 
-	while ((event = next_mark(events, &at, &what))) {
-		if (*what == 'b')
-			begin = event;
-		if (*what != 'e')
+	count = find_calls(events, &calls);
+	json_array_foreach(events, i, event)
+	{
+		const char *category = json_string_value(json_object_get(event, "cat"));
+		const char *phase = json_string_value(json_object_get(event, "ph"));
+
+		if (!category || strcmp(category, "thinned"))
 			continue;
-		expect(outcome, begin && time_of(begin) < time_of(event), "a stretch begins before it ends");
-		stretches += names_tiny(begin);
-		for (other = 0; names_tiny(begin) && (calls = next_mark(events, &other, &what));)
-			expect(outcome,
-			       *what != 't' ||
-				   json_integer_value(json_object_get(calls, "tid")) !=
-				       json_integer_value(json_object_get(event, "tid")) ||
-				   time_of(calls) < time_of(begin) || time_of(calls) > time_of(event),
-			       "tiny() is not recorded at %f us", time_of(calls));
+		if (*phase == 'b') {
+			begin = event;
+			stretches += names_tiny(begin);
+			continue;
+		}
+		expect(outcome, begin, "a stretch has a begin");
+		if (names_tiny(begin))
+			expect_stretch(outcome, begin, event, calls, count);
 	}
-	expect(outcome, stretches > 0, "there is a stretch without tiny()");
+	expect(outcome, count > 0 && stretches > 0, "there is a stretch without tiny()");
+	free(calls);
 	json_decref(chrome);
 }
 
