@@ -197,11 +197,11 @@ def budget_table(rows):
         cells = [row["python"], row["program"], median(row["bare_s"])]
         cells += ["%.1f %% (%.1f–%.1f)" % tuple(100 * added[name][key] for key in ("median", "low", "high")) for name in added]
         cells += ["%d of %d" % (judged["equal"], judged["exact"]), str(judged["estimates"]),
-                  "%d of %d" % (judged["within"], judged["with_interval"])]
+                  "%d of %d" % (judged["within"], judged["with_interval"]), str(judged["vary"])]
         limits = [(added[name]["median"], 1.2 * float(name.rstrip("%")) / 100) for name in added]
         lines.append(cells + [verdict(*limits)])
     titles = ["Python", "program", "bare: CPU s"] + ["budget " + name for name in (rows[0]["added"] if rows else ())]
-    return table(titles + ["exact counts that are right", "estimates", "within their interval of 95 %", ""], lines)
+    return table(titles + ["exact counts that are right", "estimates", "within their interval of 95 %", "not judged", ""], lines)
 
 
 def scale_table(rows):
