@@ -345,6 +345,17 @@ static void start_child(const char *directory, const char *const *argv, const ch
 	_exit(127);
 }
 
+/* A test that has read a large trace has many pages, which fork() would copy. */
+static __attribute__((noinline)) pid_t spawn(const char *directory, const char *const *argv, const char *const *envp,
+					     int in, int out, int err)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0)
+		start_child(directory, argv, envp, in, out, err);
+	return pid;
+}
+
 static pid_t start(const struct job *job, const char *directory, int out, int err)
 {
 	const char *argv[ARGUMENTS_MAX] = {NULL}, *envp[VARIABLES_MAX] = {NULL};
@@ -353,9 +364,7 @@ static pid_t start(const struct job *job, const char *directory, int out, int er
 
 	make_arguments(job, argv);
 	make_environment(job, envp);
-	pid = fork();
-	if (pid == 0)
-		start_child(directory, argv, envp, in, out, err);
+	pid = spawn(directory, argv, envp, in, out, err);
 	cr_assert(pid > 0, "cannot fork");
 	close(in);
 	return pid;

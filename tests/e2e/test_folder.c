@@ -108,7 +108,12 @@ SCENARIO(folder, the_disk_is_kept_free, SCENARIO_ONCE)
 	       (unsigned long)(disk.f_bavail * disk.f_frsize >> 20));
 	outcome_find_traces(&found, folder);
 	cr_assert_eq(found.traces, 1);
-	info = run(.how = JOB_BARE, .args = {"%B/evprof", "info", found.trace}, .lingers = true);
+	/* The program waits for the daemon with a bound. */
+	for (int i = 0; i < 100; i++, usleep(100000)) {
+		info = run(.how = JOB_BARE, .args = {"%B/evprof", "info", found.trace}, .lingers = true);
+		if (info->status == 0)
+			break;
+	}
 	expect(info, info->status == 0 && strstr(info->out, "complete"), "it is whole up to there");
 	end_daemon(daemon);
 	umount(folder);

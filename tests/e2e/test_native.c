@@ -92,49 +92,112 @@ static bool has_names(const char *file)
 	return symbols->out_bytes > 0;
 }
 
+/* A call that backtrace() saw. names: what addr2line says, a line for each function that is inlined there, and for that itself. */
+struct place {
+	char *file, *address;
+	char *names; /* NULL: the file has no symbols */
+	struct place *next;
+};
+static struct place *places;
+
+static struct place *find_place(const char *file, const char *address)
+{
+	struct place *place = places;
+
+	while (place && (strcmp(place->file, file) != 0 || strcmp(place->address, address) != 0))
+		place = place->next;
+	return place;
+}
+
+static void symbolize_file(const char *file, const char *path)
+{
+	const char *words = "";
+	struct outcome *result;
+	struct place *place;
+	char *state, *line;
+
+	if (!has_names(path))
+		return;
+	for (place = places; place; place = place->next)
+		if (!strcmp(place->file, file))
+			words = text("%s %s", words, place->address);
+	result = run(.how = JOB_BARE, .args = {"sh", "-c", text("addr2line -a -C -f -i -e '%s' %s", path, words)});
+	line = strtok_r(result->out, "\n", &state);
+	for (place = places; place; place = place->next) {
+		if (strcmp(place->file, file) != 0)
+			continue;
+		cr_assert(line && !strncmp(line, "0x", 2), "addr2line names the address");
+		place->names = text("%s", "");
+		while ((line = strtok_r(NULL, "\n", &state)) && strncmp(line, "0x", 2) != 0) {
+			place->names = text("%s%s\n", place->names, plain(line));
+			strtok_r(NULL, "\n", &state); /* file and line */
+		}
+	}
+}
+
+/* Of all calls in the program's output: addr2line reads a file once. */
+static void symbolize(const char *out, const char *program)
+{
+	char *words = strdup(out), *state;
+
+	for (char *word = strtok_r(words, " \n", &state); word; word = strtok_r(NULL, " \n", &state)) {
+		char *plus = strrchr(word, '+');
+		struct place *place;
+
+		if (!plus)
+			continue;
+		*plus = 0;
+		if (find_place(word, plus + 1))
+			continue;
+		place = calloc(1, sizeof(*place));
+		*place = (struct place){.file = word, .address = plus + 1, .next = places};
+		places = place;
+	}
+	for (struct place *place = places, *first; place; place = place->next) {
+		for (first = places; strcmp(first->file, place->file) != 0;)
+			first = first->next;
+		if (first == place)
+			symbolize_file(place->file, strcmp(place->file, "program") ? place->file : program);
+	}
+}
+
 /*
- * What addr2line says of the calls that backtrace() saw, up to Python's interpreter, if that has a name (*whole):
- * names, the inlined ones too, but for those that are inlined in the interpreter. A file without symbols gives "?",
- * once.
+ * The functions of a stack, up to Python's interpreter, if that has a name (*whole); the inlined ones too, but for those
+ * that are inlined in the interpreter. A file without symbols gives "?", once.
  */
-static unsigned expected_names(char *trace, const char *program, char **names, bool *whole)
+static unsigned expected_names(char *trace, char **names, bool *whole)
 {
 	unsigned count = 0;
 
 	*whole = false;
 	for (char *at = strtok(trace, " \n"); at; at = strtok(NULL, " \n")) {
-		char *plus = strrchr(at, '+');
-		const char *file = at;
+		char *plus = strrchr(at, '+'), *state;
 		unsigned before = count;
-		struct outcome *result;
+		struct place *place;
 
 		*plus = 0;
-		if (!strcmp(file, "program"))
-			file = program;
-		if (!has_names(file)) {
+		place = find_place(at, plus + 1);
+		if (!place->names) {
 			names[count++] = "?";
 			continue;
 		}
-		result =
-		    run(.how = JOB_BARE,
-			.args = {"sh", "-c", text("addr2line -C -f -i -e '%s' %s | sed -n 'p;n'", file, plus + 1)});
-		for (char *state, *line = strtok_r(result->out, "\n", &state); line;
-		     line = strtok_r(NULL, "\n", &state)) {
-			if (!strncmp(line, "_PyEval_EvalFrameDefault", 24)) {
+		for (char *name = strtok_r(strdup(place->names), "\n", &state); name;
+		     name = strtok_r(NULL, "\n", &state)) {
+			if (!strncmp(name, "_PyEval_EvalFrameDefault", 24)) {
 				*whole = true;
 				return before;
 			}
-			names[count++] = strdup(plain(line));
+			names[count++] = name;
 		}
 	}
 	return count;
 }
 
-static void expect_stack(const struct outcome *outcome, const char *dump, char *line, const char *program)
+static void expect_stack(const struct outcome *outcome, const char *dump, char *line)
 {
 	char *size = strsep(&line, " "), *stack = stack_of(dump, size), *names[FRAMES], *wanted[FRAMES];
 	bool whole;
-	unsigned count, expected = expected_names(line, program, wanted, &whole);
+	unsigned count, expected = expected_names(line, wanted, &whole);
 
 	expect(outcome, stack && *stack, "the allocation of %s bytes has a native stack", size);
 	stack = strdup(stack);
@@ -168,22 +231,22 @@ static struct outcome *record(const struct python *python, const char *mode, con
 }
 
 /* Each line of the program's output against the trace. */
-static void expect_stacks(const struct python *python, const struct outcome *outcome, unsigned lines)
+static void expect_stacks(const struct python *python, const struct outcome *outcome, const char *dump, unsigned lines)
 {
-	const char *dump = tool("dump", outcome->trace)->out, *program = program_of(python);
 	char *rest = strdup(outcome->out), *line;
 	unsigned count = 0;
 
 	/* Files of another root are not those that addr2line would find here. */
 	if (python->chrooted)
 		return;
+	symbolize(outcome->out, program_of(python));
 	for (; (line = strsep(&rest, "\n")) && *line; count++)
-		expect_stack(outcome, dump, line, program);
+		expect_stack(outcome, dump, line);
 	expect(outcome, count == lines, "%u lines, not %u", lines, count);
 }
 
-static void expect_functions_in(const struct outcome *outcome, const char *dump, const char *size,
-				const char *functions)
+/* Of the allocation with that size. */
+static void expect_functions(const struct outcome *outcome, const char *dump, const char *size, const char *functions)
 {
 	char *stack = stack_of(dump, size), *names[FRAMES], *whole = strdup(functions);
 	unsigned count, i = 0;
@@ -195,9 +258,9 @@ static void expect_functions_in(const struct outcome *outcome, const char *dump,
 		       i, name, stack);
 }
 
-static void expect_functions(const struct outcome *outcome, const char *size, const char *functions)
+static const char *dump_of(const struct outcome *outcome)
 {
-	expect_functions_in(outcome, tool("dump", outcome->trace)->out, size, functions);
+	return tool("dump", outcome->trace)->out;
 }
 
 #define ALL "level_inner level_variable level_aligned level_inlined outer::inner native_all"
@@ -205,28 +268,33 @@ static void expect_functions(const struct outcome *outcome, const char *size, co
 SCENARIO(native, depths_without_frame_pointers, SUPPORTED)
 {
 	struct outcome *built = compile("plain.so", "-O2 -g", ""), *outcome;
+	const char *dump;
 
 	python_needs(python, "ctypes");
 	outcome = record(python, "depths", library_in(built, "plain.so"), NULL);
-	expect_functions(outcome, "1000001", "level_inner native_inner");
-	expect_functions(outcome, "1000002", ALL);
-	expect_stacks(python, outcome, 6);
+	dump = dump_of(outcome);
+	expect_functions(outcome, dump, "1000001", "level_inner native_inner");
+	expect_functions(outcome, dump, "1000002", ALL);
+	expect_stacks(python, outcome, dump, 6);
 }
 
 SCENARIO_SOME(native, depths_with_frame_pointers, SUPPORTED)
 {
 	struct outcome *built = compile("frames.so", "-O2 -g -fno-omit-frame-pointer", ""), *outcome;
+	const char *dump;
 
 	python_needs(python, "ctypes");
 	outcome = record(python, "depths", library_in(built, "frames.so"), NULL);
-	expect_functions(outcome, "1000002", ALL);
-	expect_stacks(python, outcome, 6);
+	dump = dump_of(outcome);
+	expect_functions(outcome, dump, "1000002", ALL);
+	expect_stacks(python, outcome, dump, 6);
 }
 
 /* As clang and rustc leave it. */
 SCENARIO_SOME(native, debug_information_without_a_table_of_units, SUPPORTED)
 {
 	struct outcome *built = compile("units.so", "-O2 -g", ""), *outcome;
+	const char *dump;
 	const char *library = library_in(built, "units.so");
 
 	python_needs(python, "ctypes");
@@ -236,8 +304,9 @@ SCENARIO_SOME(native, debug_information_without_a_table_of_units, SUPPORTED)
 	expect(outcome, outcome->status == 0 && !strstr(outcome->out, "aranges"), "the table is gone");
 	expect(outcome, strstr(outcome->out, ".debug_info"), "the rest is there");
 	outcome = record(python, "depths", library, NULL);
-	expect_functions(outcome, "1000002", ALL);
-	expect_stacks(python, outcome, 6);
+	dump = dump_of(outcome);
+	expect_functions(outcome, dump, "1000002", ALL);
+	expect_stacks(python, outcome, dump, 6);
 }
 
 SCENARIO_SOME(native, a_stripped_library_has_offsets, SUPPORTED)
@@ -250,7 +319,7 @@ SCENARIO_SOME(native, a_stripped_library_has_offsets, SUPPORTED)
 	python_needs(python, "ctypes");
 	run(.how = JOB_BARE, .args = {"strip", "-o", library_in(built, "stripped.so"), library_in(built, "twin.so")});
 	outcome = record(python, "depths", library_in(built, "stripped.so"), NULL);
-	stack = stack_of(tool("dump", outcome->trace)->out, "1000002");
+	stack = stack_of(dump_of(outcome), "1000002");
 	expect(outcome, stack && split(stack, names) > 3, "there is a stack");
 	for (unsigned i = 0; i < 3; i++) {
 		const char *offset = strstr(names[i], "stripped.so+0x");
@@ -272,49 +341,54 @@ SCENARIO(native, threads, SUPPORTED)
 
 	python_needs(python, "ctypes");
 	outcome = record(python, "threads", library_in(built, "threads.so"), NULL);
-	dump = tool("dump", outcome->trace)->out;
+	dump = dump_of(outcome);
 	for (int number = 0; number < 4; number++)
 		for (int i = 0; i < 20; i++)
-			expect_functions_in(outcome, dump, text("%d", 1000001 + 100 * number + i),
-					    i % 2 ? ALL : "level_inner native_inner");
+			expect_functions(outcome, dump, text("%d", 1000001 + 100 * number + i),
+					 i % 2 ? ALL : "level_inner native_inner");
 }
 
 SCENARIO(native, forked_children, SUPPORTED)
 {
 	struct outcome *built = compile("forks.so", "-O2 -g", ""), *outcome;
+	const char *dump;
 
 	python_needs(python, "ctypes");
 	outcome = record(python, "forks", library_in(built, "forks.so"), NULL);
+	dump = dump_of(outcome);
 	for (int i = 0; i < 4; i++)
-		expect_functions(outcome, text("%d", 1000001 + i), ALL);
-	expect_stacks(python, outcome, 4);
+		expect_functions(outcome, dump, text("%d", 1000001 + i), ALL);
+	expect_stacks(python, outcome, dump, 4);
 }
 
 /* Two libraries in turn, of which the second one gets the addresses of the first. */
 SCENARIO(native, libraries_that_take_turns, SUPPORTED)
 {
 	struct outcome *built = compile("one.so", "-O2 -g", ""), *outcome;
+	const char *dump;
 	const char *one = library_in(built, "one.so"), *two;
 
 	python_needs(python, "ctypes");
 	two = library_in(compile("two.so", "-O2 -g -DINNER=other_inner", ""), "two.so");
 	outcome = record(python, "unloads", one, two);
+	dump = dump_of(outcome);
 	for (int i = 0; i < 6; i++)
 		expect_functions(
-		    outcome, text("%d", 1000001 + i),
+		    outcome, dump, text("%d", 1000001 + i),
 		    i % 2 ? "other_inner level_variable level_aligned level_inlined outer::inner native_all" : ALL);
-	expect_stacks(python, outcome, 6);
+	expect_stacks(python, outcome, dump, 6);
 }
 
 SCENARIO(native, bounds, SUPPORTED)
 {
 	struct outcome *built = compile("bounds.so", "-O2 -g", ""), *outcome;
-	char *names[FRAMES], *dump;
+	const char *dump;
+	char *names[FRAMES];
 	unsigned count;
 
 	python_needs(python, "ctypes");
 	outcome = record(python, "bounds", library_in(built, "bounds.so"), NULL);
-	dump = tool("dump", outcome->trace)->out;
+	dump = dump_of(outcome);
 	count = split(stack_of(dump, "1000001"), names);
 	expect(outcome, count == 65 && !strcmp(names[64], "..."),
 	       "64 functions of a deep stack, and that there are more: %u", count);
@@ -322,7 +396,7 @@ SCENARIO(native, bounds, SUPPORTED)
 	       "the innermost ones: %s, %s", names[0], names[63]);
 	count = split(stack_of(dump, "1000002"), names);
 	expect(outcome, count >= 2 && !strcmp(plain(names[0]), "level_inner"), "a stack elsewhere: %s", names[0]);
-	expect_functions(outcome, "1000003", "level_inner native_inner");
+	expect_functions(outcome, dump, "1000003", "level_inner native_inner");
 }
 
 /* Without unwind tables the stack ends, and says so. */
@@ -337,8 +411,7 @@ SCENARIO_SOME(native, functions_without_unwind_tables, SUPPORTED)
 
 	python_needs(python, "ctypes");
 	outcome = record(python, "depths", library_in(built, "tables.so"), NULL);
-	expect(outcome, split(stack_of(tool("dump", outcome->trace)->out, "1000002"), names) == 2,
-	       "one function and ...");
+	expect(outcome, split(stack_of(dump_of(outcome), "1000002"), names) == 2, "one function and ...");
 	expect(outcome, !strcmp(plain(names[0]), "level_inner") && !strcmp(names[1], "..."), "%s < %s", names[0],
 	       names[1]);
 }
@@ -415,6 +488,7 @@ SCENARIO(native, the_service_has_the_rights_it_needs, SCENARIO_ONCE)
 	struct outcome *built, *outcome;
 	char folder[] = "/run/evprof-e2e-XXXXXX"; /* in /tmp anybody may put a socket: the library asks for more */
 	struct background *service;
+	const char *dump;
 
 	(void)python;
 	needs_service();
@@ -426,8 +500,9 @@ SCENARIO(native, the_service_has_the_rights_it_needs, SCENARIO_ONCE)
 		outcome = run_served(users[i], folder, "EVPROF_NATIVE=1",
 				     (const char *const[]){program_path("native_stack.py"), "forks",
 							   text("%s/served.so", folder), NULL});
+		dump = dump_of(outcome);
 		for (int n = 0; n < 4; n++)
-			expect_functions(outcome, text("%d", 1000001 + n), ALL);
+			expect_functions(outcome, dump, text("%d", 1000001 + n), ALL);
 		/* On a machine with much else to do a short program ends before its sampler begins. */
 		for (int size = 20000000, sampled = false; !sampled; size *= 5) {
 			const char *code = text("def busy(): return sum(range(%d))\nbusy()", size);
