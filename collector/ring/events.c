@@ -5,89 +5,108 @@
  */
 #include "ring/events.h"
 
-#include <string.h>
-
 #include "evprof/invariant.h"
 #include "file/columns.h"
 
-/* Alternates between two tables: otherwise, in a run of one kind, each increment would wait for the previous store. */
-static void count_kinds(const uint32_t *heads, uint32_t count, uint32_t counts[WIRE_KINDS])
-{
-	uint32_t other[WIRE_EXTENDED_KIND] = {0};
-	uint32_t i;
-
-	memset(counts, 0, WIRE_KINDS * sizeof(counts[0]));
-	for (i = 0; i + 1 < count; i += 2) {
-		counts[wire_head_plain_kind(heads[i])]++;
-		other[wire_head_plain_kind(heads[i + 1])]++;
-	}
-	if (i < count)
-		counts[wire_head_plain_kind(heads[i])]++;
-	for (i = 0; i < WIRE_EXTENDED_KIND; i++)
-		counts[i] += other[i];
-	for (i = 0; counts[WIRE_EXTENDED] > 0; i++)
-		if (wire_head_plain_kind(heads[i]) == WIRE_EXTENDED) {
-			counts[WIRE_EXTENDED]--;
-			counts[wire_head_kind(heads[i])]++;
-		}
-}
-
-/* Kinds that the loop in events_split() handles at once: one word, with nothing but a delta. */
+/* One word, with nothing but a delta. */
 #define PLAIN_KINDS                                                                                                    \
 	(~(1u << WIRE_NONE | 1u << WIRE_MALLOC | 1u << WIRE_CALLOC | 1u << WIRE_REALLOC | 1u << WIRE_FREE |            \
 	   1u << WIRE_TIME | 1u << WIRE_GAP | 1u << WIRE_EXTENDED | 1u << WIRE_CPU | 1u << 26 | 1u << 27 |             \
 	   1u << WIRE_SWITCH | 1u << WIRE_TASK))
 
+#define AT_ONCE 4 /* events */
+
+/* For the events of each place of AT_ONCE: in a run of one kind, each increment would wait for the store before. */
+typedef uint32_t kind_counts[AT_ONCE][WIRE_KINDS];
+
+/* How far a split is. */
+struct progress {
+	size_t at; /* in the words */
+	uint64_t now, unknown;
+	uint32_t events, extras;
+};
+
+/* Takes AT_ONCE events at a time while all of them are plain. */
+static inline struct progress split_plain(struct events_buffer *buffer, size_t count, struct progress progress,
+					  kind_counts counts)
+{
+	for (; count - progress.at >= AT_ONCE; progress.at += AT_ONCE, progress.events += AT_ONCE) {
+		const uint64_t *words = buffer->words + progress.at;
+		unsigned kinds[AT_ONCE], seen = 0;
+
+#pragma GCC unroll 4
+		for (unsigned i = 0; i < AT_ONCE; i++) {
+			kinds[i] = wire_head_plain_kind((uint32_t)words[i]);
+			seen |= 1u << kinds[i];
+		}
+		if (seen & ~PLAIN_KINDS)
+			break;
+#pragma GCC unroll 4
+		for (unsigned i = 0; i < AT_ONCE; i++) {
+			buffer->heads[progress.events + i] = (uint32_t)words[i];
+			buffer->ticks[progress.events + i] = (uint32_t)(words[i] >> 32);
+			progress.now += words[i] >> 32;
+			counts[i][kinds[i]]++;
+		}
+	}
+	return progress;
+}
+
+/* Takes one event of any kind; nothing where it is not whole. */
+static inline struct progress split_any(struct events_buffer *buffer, size_t count, struct progress progress,
+					uint32_t counts[WIRE_KINDS])
+{
+	const uint64_t *words = buffer->words + progress.at;
+	uint32_t head = (uint32_t)words[0], ticks = (uint32_t)(words[0] >> 32);
+	unsigned kind = wire_head_plain_kind(head), extra = 0;
+
+	if (!(PLAIN_KINDS >> kind & 1)) {
+		if (kind == WIRE_NONE) {
+			progress.unknown++;
+			progress.at++;
+			return progress;
+		}
+		extra = wire_extra_words(head);
+		if (count - progress.at <= extra)
+			return progress;
+		for (unsigned i = 1; i <= extra; i++)
+			buffer->extra[progress.extras++] = words[i];
+		kind = wire_head_kind(head);
+	}
+	buffer->heads[progress.events] = head;
+	buffer->ticks[progress.events++] = ticks;
+	progress.now = wire_time_of(kind, progress.now, ticks, words + 1);
+	counts[kind]++;
+	progress.at += 1 + extra;
+	return progress;
+}
+
 void events_split(struct events_buffer *buffer, size_t count, uint64_t start_ticks, struct events *result)
 {
-	const uint64_t *words = buffer->words;
-	uint64_t now = start_ticks;
-	uint64_t unknown = 0;
-	uint32_t events = 0;
-	uint32_t extras = 0;
-	size_t i = 0;
+	struct progress progress = {.now = start_ticks};
+	kind_counts counts = {0};
+	size_t before = 1;
 
-	while (i < count) {
-		uint64_t word = words[i];
-		uint32_t head = (uint32_t)word;
-		unsigned kind = wire_head_plain_kind(head);
-
-		buffer->heads[events] = head;
-		buffer->ticks[events] = (uint32_t)(word >> 32);
-		now += word >> 32;
-		if (!(PLAIN_KINDS >> kind & 1)) {
-			unsigned extra = wire_extra_words(head);
-
-			if (kind == WIRE_NONE) {
-				now -= word >> 32;
-				unknown++;
-				i++;
-				continue;
-			}
-			if (count - i <= extra) {
-				now -= word >> 32;
-				break;
-			}
-			for (unsigned k = 1; k <= extra; k++)
-				buffer->extra[extras++] = words[i + k];
-			if (wire_is_time(kind))
-				now = words[i + 1];
-			i += extra;
-		}
-		events++;
-		i++;
+	while (progress.at < count && progress.at != before) {
+		progress = split_plain(buffer, count, progress, counts);
+		before = progress.at;
+		for (unsigned i = 0; i < AT_ONCE && progress.at < count; i++)
+			progress = split_any(buffer, count, progress, counts[i]);
 	}
-	*result = (struct events){.events = events,
-				  .extras = extras,
-				  .used_words = i,
+	*result = (struct events){.events = progress.events,
+				  .extras = progress.extras,
+				  .used_words = progress.at,
 				  .first_ticks = start_ticks,
-				  .last_ticks = now,
-				  .unknown = unknown,
+				  .last_ticks = progress.now,
+				  .unknown = progress.unknown,
 				  .heads = buffer->heads,
 				  .ticks = buffer->ticks,
 				  .extra = buffer->extra};
-	count_kinds(buffer->heads, events, result->counts);
-	invariant(i <= count && count - i <= WIRE_EXTRA_MAX && events + extras + unknown == i);
+	for (unsigned kind = 0; kind < WIRE_KINDS; kind++)
+		for (unsigned i = 0; i < AT_ONCE; i++)
+			result->counts[kind] += counts[i][kind];
+	invariant(result->used_words <= count && count - result->used_words <= WIRE_EXTRA_MAX &&
+		  result->events + result->extras + result->unknown == result->used_words);
 }
 
 const void *events_payload(struct events_buffer *buffer, const struct events *events, size_t *bytes)

@@ -92,7 +92,10 @@ static bool has_names(const char *file)
 	return symbols->out_bytes > 0;
 }
 
-/* A call that backtrace() saw. names: what addr2line says, a line for each function that is inlined there, and for that itself. */
+/*
+ * A call that backtrace() saw. names: what addr2line says, a line for each function that is inlined there, and for that
+ * itself.
+ */
 struct place {
 	char *file, *address;
 	char *names; /* NULL: the file has no symbols */
@@ -162,8 +165,8 @@ static void symbolize(const char *out, const char *program)
 }
 
 /*
- * The functions of a stack, up to Python's interpreter, if that has a name (*whole); the inlined ones too, but for those
- * that are inlined in the interpreter. A file without symbols gives "?", once.
+ * The functions of a stack, up to Python's interpreter, if that has a name (*whole); the inlined ones too, but for
+ * those that are inlined in the interpreter. A file without symbols gives "?", once.
  */
 static unsigned expected_names(char *trace, char **names, bool *whole)
 {

@@ -28,6 +28,7 @@
 #include "tools/shared/file/trace_writer.h"
 #include "evprof/ring.h"
 #include "fake_target.h"
+#include "tools/trace/chunk.h"
 #include "tools/trace/reader.h"
 
 static char folder[64];
@@ -290,6 +291,59 @@ Test(collector_parts, the_index_finds_every_chunk)
 	cr_assert_eq(trace_verdict(trace, text, sizeof(text)), CLI_FINE, "%s", text);
 	cr_assert(trace->complete);
 	cr_assert_eq(trace->place_count, 3 * TRACE_INDEX_EVERY + 5);
+	trace_close(trace);
+}
+
+/* Columns of that many events and extra words; forty values in the lowest bytes. Returns the size. */
+static size_t make_columns(uint8_t *raw, size_t events, size_t extras)
+{
+	memset(raw, 7, (events + extras) * 8);
+	for (size_t i = 0; i < events; i++)
+		raw[4 * events + i] = (uint8_t)(rand() % 40);
+	for (size_t i = 0; i < extras; i++)
+		raw[8 * events + i] = (uint8_t)(rand() % 40);
+	return (events + extras) * 8;
+}
+
+/* Large payloads are compressed in parts, each in its way. */
+Test(collector_parts, columns_of_any_size_are_read_back)
+{
+	static const size_t sizes[][2] = {{1, 0},     {2047, 3000},  {2048, 0},	     {2048, 2047},
+					  {5000, 17}, {5000, 60000}, {131072, 2048}, {70000, 60000}};
+	const unsigned count = sizeof(sizes) / sizeof(sizes[0]);
+	const uint8_t session[16] = {1};
+	struct trace_packer *packer = trace_packer_new();
+	struct trace_writer writer;
+	uint8_t *raws[sizeof(sizes) / sizeof(sizes[0])];
+	struct trace_payload payload = {0};
+	struct trace *trace;
+	char error[256] = "", path[256];
+
+	cr_assert_eq(trace_writer_open(&writer, packer, new_file(path), 1, session), 0);
+	for (unsigned i = 0; i < count; i++) {
+		size_t events = sizes[i][0], extras = sizes[i][1], bytes = (events + extras) * 8;
+		struct trace_chunk chunk = {
+		    .type = TRACE_CHUNK_EVENTS, .events = (uint32_t)events, .extras = (uint32_t)extras};
+		uint64_t before = writer.offset;
+
+		raws[i] = malloc(bytes);
+		cr_assert_eq(trace_writer_chunk(&writer, &chunk, raws[i], make_columns(raws[i], events, extras)), 0);
+		/* 5.4 bits for each of forty values. */
+		cr_assert(writer.offset - before < 0.7 * (double)(events + extras) + 600, "%u: %zu bytes", i,
+			  (size_t)(writer.offset - before));
+	}
+	cr_assert_eq(trace_writer_finish(&writer, 0, 0, 0), 0);
+	trace_writer_close(&writer);
+	trace_packer_free(packer);
+	cr_assert_eq(trace_open(&trace, path, error, sizeof(error)), 0, "%s", error);
+	cr_assert_eq(trace->place_count, count);
+	for (unsigned i = 0; i < count; i++) {
+		cr_assert_eq(trace_read_payload(trace, &trace->places[i], &payload), 0);
+		cr_assert_eq(payload.chunk.raw_bytes, (sizes[i][0] + sizes[i][1]) * 8);
+		cr_assert_eq(memcmp(payload.raw, raws[i], payload.chunk.raw_bytes), 0, "%u", i);
+		free(raws[i]);
+	}
+	trace_payload_done(&payload);
 	trace_close(trace);
 }
 

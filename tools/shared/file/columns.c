@@ -71,3 +71,25 @@ size_t columns_pack(uint8_t *out, const uint32_t *heads, const uint32_t *ticks, 
 	extra_planes(extra, extras, out + events * 8);
 	return events * 8 + extras * 8;
 }
+
+#define NOISE_MIN_BYTES 2048 /* a part has a header and a table of its own */
+
+unsigned columns_parts(size_t events, size_t extras, struct columns_part parts[COLUMNS_PARTS])
+{
+	unsigned count = 0;
+
+	if (events < NOISE_MIN_BYTES) {
+		parts[count++] = (struct columns_part){.bytes = (events + extras) * 8};
+		return count;
+	}
+	parts[count++] = (struct columns_part){.bytes = events * 4};
+	parts[count++] = (struct columns_part){.bytes = events, .noise = true};
+	parts[count++] = (struct columns_part){.bytes = events * 3};
+	if (extras < NOISE_MIN_BYTES) {
+		parts[count - 1].bytes += extras * 8;
+		return count;
+	}
+	parts[count++] = (struct columns_part){.bytes = extras, .noise = true};
+	parts[count++] = (struct columns_part){.bytes = extras * 7};
+	return count;
+}
