@@ -14,11 +14,23 @@ import zlib
 
 # --- zstd ---
 
+def _join_frames(new, stored):
+    """These two stop after a frame. new() returns what reads one."""
+    raw = b""
+    while stored:
+        frame = new()
+        raw += frame.decompress(stored)
+        if not frame.eof:
+            raise EOFError
+        stored = frame.unused_data
+    return raw
+
+
 def _of_module_zstandard():
     import zstandard
 
     def unpack(stored, raw_bytes):
-        return zstandard.ZstdDecompressor().decompress(bytes(stored), max_output_size=raw_bytes)
+        return _join_frames(zstandard.ZstdDecompressor().decompressobj, bytes(stored))
     return unpack, zstandard.ZstdError
 
 
@@ -26,7 +38,7 @@ def _of_standard_library():
     from compression import zstd
 
     def unpack(stored, raw_bytes):
-        return zstd.ZstdDecompressor().decompress(stored, max_length=raw_bytes + 1)
+        return _join_frames(zstd.ZstdDecompressor, stored)
     return unpack, zstd.ZstdError
 
 
@@ -60,7 +72,7 @@ _unpack, _error = _find()
 
 
 def unpack(stored, raw_bytes):
-    """The raw_bytes bytes of a zstd frame, or None where it is damaged."""
+    """The raw_bytes bytes of zstd frames, or None where they are damaged."""
     if _unpack is None:
         raise ImportError("traces are packed with zstd, which this Python lacks: install the package "
                           "zstandard or the library libzstd.so.1")
