@@ -12,7 +12,7 @@
 #include "process.h"
 
 #define TIMEOUT_S 300
-#define SECONDS "1.5"
+#define SECONDS "1.0"
 
 static const char *const functions[] = {"tiny",
 					"other",

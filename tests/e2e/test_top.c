@@ -84,8 +84,8 @@ SCENARIO(top, shows_other_recordings, SCENARIO_ONCE)
 				  .args = {"-c",
 					   "import sys\n\ndef leaf(x): return [x]\n\ndef outer(path):\n"
 					   "    end = open(path)\n    import select\n"
-					   "    while not select.select([end], [], [], 0)[0]:\n"
-					   "        for i in range(100): leaf(i)\n\nouter(sys.argv[1])",
+					   "    while not select.select([end], [], [], 0.002)[0]:\n"
+					   "        for i in range(2000): leaf(i)\n\nouter(sys.argv[1])",
 					   gate},
 				  .env = {recordings[i].variable},
 				  .directory = directory});
