@@ -57,6 +57,16 @@ bool test_all(void)
 	return all && *all && strcmp(all, "0") != 0;
 }
 
+bool python_stands_for_hook(const struct python *python)
+{
+	return python->minor == 8 || (python->minor == 11 && python_has(python, "shared")) || python->minor == 13;
+}
+
+bool test_at_length(const struct python *python)
+{
+	return test_all() && python_stands_for_hook(python);
+}
+
 /* ---- interpreters ---------------------------------------------------------------------------------------------- */
 
 static void python_parse(char *line)

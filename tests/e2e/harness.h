@@ -237,6 +237,10 @@ char *path_in(const struct outcome *outcome, const char *name); /* path of a fil
 /* The spans and marks of a trace as oracle_trace.py reads them, in a file of rows. */
 char *oracle_spans(const char *trace);
 bool test_all(void);
+/* Whether this interpreter stands for a way to hook: frame objects, inner frames, or sys.monitoring. */
+bool python_stands_for_hook(const struct python *python);
+/* Whether to repeat what differs with the hook at length: with EVPROF_TEST_ALL, and one interpreter of each way. */
+bool test_at_length(const struct python *python);
 /* Makes a FIFO of this user and opens it for both directions, so that neither end waits for the other one. */
 int fifo_make(const char *path);
 void fifo_await(int fd); /* waits for a byte */

@@ -18,8 +18,7 @@
 
 bool runs_by_default(const struct python *python)
 {
-	return test_all() || python->minor == 8 || (python->minor == 11 && python_has(python, "shared")) ||
-	       python->minor == 13;
+	return test_all() || python_stands_for_hook(python);
 }
 
 struct oracle *oracle_new(const char *directory)

@@ -16,10 +16,7 @@
 
 #define ORACLE_PAIRS 255
 
-/*
- * Whether a scenario that takes long runs with this interpreter: with every one if EVPROF_TEST_ALL=1, else with one of
- * each way to hook (frame objects, inner frames, sys.monitoring).
- */
+/* Whether a scenario that takes long runs with this interpreter: with every one if EVPROF_TEST_ALL=1. */
 bool runs_by_default(const struct python *python);
 
 /* What stands in the file. Written by the program; each word is stored whole. */

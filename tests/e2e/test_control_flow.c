@@ -105,7 +105,7 @@ ALSO_CALLS_ONLY(control_flow, raised_in_threads)
 /* Every one of them has its own id; none has the name of one whose memory it got; the program does not grow by them. */
 SCENARIO(control_flow, made_and_freed, SUPPORTED)
 {
-	char *n = text("%d", test_all() ? 1000000 : 10000);
+	char *n = text("%d", test_at_length(python) ? 1000000 : 10000);
 	struct outcome *outcome = run(.python = python, .args = {"@control_flow.py", "made_and_freed", n},
 				      .env = {"EVPROF_EVENTS=call,c_call"}, .timeout_s = 200);
 	json_t *report = expect_whole(outcome, "/control_flow.py", atol(n));

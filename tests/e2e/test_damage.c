@@ -42,7 +42,7 @@ SCENARIO(damage, cut_short, SCENARIO_ONCE)
 {
 	struct outcome *outcome = a_trace();
 	char *path = text("%s/damaged", outcome->directory);
-	size_t bytes, parts = test_all() ? 500 : 50;
+	size_t bytes, parts = test_all() ? 200 : 50;
 	char *data = file_read(outcome->trace, &bytes);
 	long before = -1;
 
@@ -73,7 +73,7 @@ SCENARIO(damage, bits_flipped, SCENARIO_ONCE)
 {
 	struct outcome *outcome = a_trace();
 	char *path = text("%s/damaged", outcome->directory);
-	size_t bytes, flips = test_all() ? 2000 : 60;
+	size_t bytes, flips = test_all() ? 500 : 60;
 	char *data = file_read(outcome->trace, &bytes);
 	size_t unnoticed = 0;
 	unsigned random = 12345;

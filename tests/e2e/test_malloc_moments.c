@@ -79,7 +79,7 @@ SCENARIO(malloc_moments, crash, SUPPORTED)
 /* A thread forks while others allocate, with and without Python: no child waits for a lock that nobody holds. */
 SCENARIO(malloc_moments, forks_of_threads, SUPPORTED)
 {
-	const char *own = library(), *turns = test_all() ? "200" : "10";
+	const char *own = library(), *turns = test_at_length(python) ? "200" : "10";
 	struct outcome *outcome = run(.python = python, .args = {"@moments.py", own, "fork", turns},
 				      .env = {MALLOC_EVENTS, "EVPROF_ON_FULL=drop"}, .timeout_s = 180);
 	json_t *info;

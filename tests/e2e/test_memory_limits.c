@@ -17,7 +17,7 @@
 #define STEP 1000003 /* limits.c */
 #define THREADS 4
 #define SIZE_OF_THREAD 5001 /* and its number */
-#define KILLS_ALL 40
+#define KILLS_MANY 40
 #define KILLS_FEW 2
 
 static const char *library(void)
@@ -154,7 +154,7 @@ SCENARIO(memory_limits, killed, SUPPORTED)
 	directory = run(.how = JOB_BARE, .args = {"true"})->directory;
 	oracle = oracle_new(directory);
 	srandom((unsigned)getpid());
-	for (int i = 0; i < (test_all() ? KILLS_ALL : KILLS_FEW); i++)
+	for (int i = 0; i < (test_at_length(python) ? KILLS_MANY : KILLS_FEW); i++)
 		kill_once(python, own, directory, oracle);
 }
 
