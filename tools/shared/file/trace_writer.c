@@ -50,10 +50,10 @@ struct trace_packer *trace_packer_new(void)
 
 void trace_packer_free(struct trace_packer *packer)
 {
-	if (packer)
-		ZSTD_freeCCtx(packer->context);
-	if (packer)
-		ZSTD_freeCCtx(packer->noise);
+	if (!packer)
+		return;
+	ZSTD_freeCCtx(packer->context);
+	ZSTD_freeCCtx(packer->noise);
 	free(packer);
 }
 
