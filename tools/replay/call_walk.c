@@ -451,7 +451,7 @@ void walk_init(struct call_walk *walk, struct trace *trace, const struct filter 
 void walk_done(struct call_walk *walk)
 {
 	free(walk->frames);
-	u64_map_done(&walk->tasks);
+	forget_tasks(walk);
 }
 
 static int walk_process(struct call_walk *walk, struct progress *progress)

@@ -63,7 +63,8 @@ static uint32_t sort_sites(const struct report_memory *report, struct memory *me
 		if (has || (report->format != MEMORY_TEXT && !report->leaks && report->order != MEMORY_BY_TEMPORARY))
 			memory->sites[kept++] = memory->sites[i];
 	}
-	qsort_r(memory->sites, kept, sizeof(*memory->sites), by_measure, (void *)report);
+	if (kept)
+		qsort_r(memory->sites, kept, sizeof(*memory->sites), by_measure, (void *)report);
 	return kept;
 }
 
