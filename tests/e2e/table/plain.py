@@ -14,10 +14,10 @@ import zlib
 
 # --- zstd ---
 
-def _join_frames(new, stored):
-    """These two stop after a frame. new() returns what reads one."""
+def _join_frames(new, stored, raw_bytes):
+    """These two stop after a frame. new() returns what reads one. Stops where there is more than raw_bytes."""
     raw = b""
-    while stored:
+    while stored and len(raw) <= raw_bytes:
         frame = new()
         raw += frame.decompress(stored)
         if not frame.eof:
@@ -30,7 +30,7 @@ def _of_module_zstandard():
     import zstandard
 
     def unpack(stored, raw_bytes):
-        return _join_frames(zstandard.ZstdDecompressor().decompressobj, bytes(stored))
+        return _join_frames(zstandard.ZstdDecompressor().decompressobj, bytes(stored), raw_bytes)
     return unpack, zstandard.ZstdError
 
 
@@ -38,7 +38,7 @@ def _of_standard_library():
     from compression import zstd
 
     def unpack(stored, raw_bytes):
-        return _join_frames(zstd.ZstdDecompressor, stored)
+        return _join_frames(zstd.ZstdDecompressor, stored, raw_bytes)
     return unpack, zstd.ZstdError
 
 

@@ -42,6 +42,8 @@ def same(what, mine, theirs):
         if one != other and not is_cut(one, other):
             sys.exit("%s: %r instead of %r" % (what, one, other))
         cuts += one != other
+    if not cuts:
+        sys.exit("%s: the lines end otherwise" % what)
     if cuts >= len(list(payloads(before))):
         sys.exit("%s: %d arguments are masked whole" % (what, cuts))
 

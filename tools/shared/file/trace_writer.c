@@ -164,10 +164,7 @@ static bool make_contexts(struct trace_packer *packer)
 {
 	if (!packer->context)
 		packer->context = ZSTD_createCCtx();
-	if (packer->noise)
-		return packer->context;
-	packer->noise = ZSTD_createCCtx();
-	if (packer->noise) {
+	if (!packer->noise && (packer->noise = ZSTD_createCCtx())) {
 		ZSTD_CCtx_setParameter(packer->noise, ZSTD_c_compressionLevel, NOISE_LEVEL);
 		ZSTD_CCtx_setParameter(packer->noise, NOISE_LITERALS, NOISE_LITERALS_ALWAYS);
 	}
