@@ -5,17 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-char *compile(const char *source, const char *name)
-{
-	struct outcome *built =
-	    run(.how = JOB_BARE, .args = {"sh", "-c",
-					  text("cc -shared -fPIC -w -O1 -fno-builtin -o %s '%s' -lpthread", name,
-					       program_path(source))});
-
-	cr_assert_eq(built->status, 0, "%s", built->err);
-	return text("%s/%s", built->directory, name);
-}
-
 void needs_own_malloc(void)
 {
 	if (built_with_asan())
@@ -31,10 +20,24 @@ static size_t count_size(const struct event *events, size_t count, unsigned long
 	return found;
 }
 
+/* The dump of an outcome's trace; that of the outcome before is kept, as tests ask for many sizes. */
+static const struct event *events_of(const struct outcome *outcome, size_t *count)
+{
+	static const struct outcome *dumped;
+	static const struct event *events;
+	static size_t events_count;
+
+	if (dumped != outcome)
+		events = trace_dump(outcome->trace, &events_count);
+	dumped = outcome;
+	*count = events_count;
+	return events;
+}
+
 size_t events_of_size(const struct outcome *outcome, unsigned long long size, const char *domain)
 {
 	size_t count;
-	const struct event *events = trace_dump(outcome->trace, &count);
+	const struct event *events = events_of(outcome, &count);
 
 	return count_size(events, count, size, domain);
 }
@@ -42,7 +45,7 @@ size_t events_of_size(const struct outcome *outcome, unsigned long long size, co
 unsigned expect_made(const struct outcome *outcome)
 {
 	size_t count;
-	const struct event *events = trace_dump(outcome->trace, &count);
+	const struct event *events = events_of(outcome, &count);
 	unsigned lines = 0;
 
 	for (const char *at = outcome->out; at; at = strchr(at, '\n')) {

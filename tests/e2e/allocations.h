@@ -1,5 +1,5 @@
 /*
- * allocations.h - what the tests of native allocations share: libraries that allocate, and their blocks in a trace.
+ * allocations.h - what the tests of native allocations share: the blocks in a trace.
  */
 #ifndef EVPROF_E2E_ALLOCATIONS_H
 #define EVPROF_E2E_ALLOCATIONS_H
@@ -10,8 +10,6 @@
 
 #define MALLOC_EVENTS "EVPROF_EVENTS=mem,malloc"
 
-/* Compiles a library of programs/ in a directory of its own. Returns its path. */
-char *compile(const char *source, const char *name);
 /* Skips the running test with the sanitizers' builds, which bring an allocator of their own, which comes first. */
 void needs_own_malloc(void);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "allocations.h"
+#include "compile.h"
 #include "harness.h"
 #include "packages.h"
 
@@ -75,7 +76,7 @@ SCENARIO(allocators, after_evprof, SUPPORTED)
 
 	needs_own_malloc();
 	needs_any(python);
-	own = compile("mallocs.c", "mallocs.so");
+	own = compile("mallocs.c", "mallocs.so", COMPILE_ALLOCATING);
 	for (size_t i = 0; i < ALLOCATORS; i++) {
 		struct outcome *outcome;
 
@@ -93,7 +94,7 @@ SCENARIO(allocators, before_evprof, SUPPORTED)
 
 	needs_own_malloc();
 	needs_any(python);
-	own = compile("mallocs.c", "mallocs.so");
+	own = compile("mallocs.c", "mallocs.so", COMPILE_ALLOCATING);
 	for (size_t i = 0; i < ALLOCATORS; i++) {
 		struct outcome *outcome;
 		const char *trace;

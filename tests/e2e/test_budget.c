@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "allocations.h"
+#include "compile.h"
 #include "harness.h"
 #include "packages.h"
 #include "process.h"
@@ -468,7 +469,8 @@ ALSO_CALLS_ONLY(budget, counts_in_greenlets)
 SCENARIO_SOME(budget, with_another_frame_evaluator, 9)
 {
 	if (python->minor < 12)
-		check_kind(python, "evaluated", text("EVALUATOR=%s", compile("evaluator.c", "evaluator.so")));
+		check_kind(python, "evaluated",
+			   text("EVALUATOR=%s", compile("evaluator.c", "evaluator.so", COMPILE_PLAIN)));
 }
 ALSO_CALLS_ONLY(budget, with_another_frame_evaluator)
 

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "compile.h"
 #include "harness.h"
 #include "process.h"
 #include "strike.h"
@@ -297,10 +298,9 @@ SCENARIO(collector_loss, frozen_where_time_stands_still, SUPPORTED)
 	if (!runs_by_default(python))
 		return;
 	struct run run = new_run();
-	struct outcome *built = run(.how = JOB_BARE, .args = {"cc", "-shared", "-fPIC", "-o", "still.so", "@still.c"});
-	char *library = text("LD_PRELOAD=%s %s/still.so", build_path("libevprof.so"), built->directory);
+	char *library =
+	    text("LD_PRELOAD=%s %s", build_path("libevprof.so"), compile("still.c", "still.so", COMPILE_PLAIN));
 
-	expect(built, built->status == 0, "the library is built");
 	strike((struct strike){
 	    .oracle = run.oracle, .delay_us = 20000, .act = strike_collector_signal, .argument = SIGSTOP});
 	run.outcome = run(.python = python, .how = JOB_BARE, .args = {"@counting.py", "1", "calls", "2000000"},

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compile.h"
 #include "harness.h"
 #include "packages.h"
 
@@ -223,13 +224,10 @@ SCENARIO_RANGE(interpreters, own_of_3_12, 12, 12)
 /* They leave Python and come again, each time with a thread state that may stand where the one before stood. */
 SCENARIO(control_flow, entering, SUPPORTED)
 {
-	struct outcome *built, *outcome;
+	struct outcome *outcome;
 
 	python_needs(python, "ctypes");
-	built =
-	    run(.how = JOB_BARE, .args = {"cc", "-shared", "-fPIC", "-o", "entering.so", "@entering.c", "-lpthread"});
-	expect(built, built->status == 0, "the library is built");
-	outcome = run(.python = python, .args = {"@entering.py", text("%s/entering.so", built->directory)});
+	outcome = run(.python = python, .args = {"@entering.py", compile("entering.c", "entering.so", COMPILE_PLAIN)});
 	expect(outcome, outcome->status == 0, "its threads run Python code");
 	json_decref(expect_whole(outcome, "/known.py", 4 * 100 * 5));
 }
@@ -239,15 +237,12 @@ ALSO_CALLS_ONLY(control_flow, entering)
 SCENARIO(control_flow, one_thread_many_interpreters, SUPPORTED)
 {
 	static const char *const events[] = {"EVPROF_EVENTS=call,c_call", "EVPROF_EVENTS=call,c_call,exception,mem"};
-	struct outcome *built;
+	const char *library = compile("turns.c", "turns.so", COMPILE_PLAIN);
 
 	python_needs(python, "ctypes");
-	built = run(.how = JOB_BARE, .args = {"cc", "-shared", "-fPIC", "-o", "turns.so", "@turns.c", "-lpthread"});
-	expect(built, built->status == 0, "the library is built");
 	for (int i = 0; i < 4; i++) {
 		struct outcome *outcome =
-		    run(.python = python, .env = {events[i / 2]},
-			.args = {"@turns.py", text("%s/turns.so", built->directory), i % 2 ? "1" : "0"});
+		    run(.python = python, .env = {events[i / 2]}, .args = {"@turns.py", library, i % 2 ? "1" : "0"});
 		json_t *report = trace_report(outcome->trace, NULL);
 		long calls = atol(outcome->out), app = report_calls(report, "<string>", "app"),
 		     leaf = report_calls(report, "<string>", "leaf");

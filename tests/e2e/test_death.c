@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "compile.h"
 #include "harness.h"
 #include "strike.h"
 
@@ -233,19 +234,14 @@ SCENARIO(death, on_a_small_stack, SUPPORTED)
 	} ways[] = {{"_exit", 3, true}, {"exit", 5, true}, {"abort", -SIGABRT, false},
 		    {"exec", 4, false}, {"fork", 0, true}, {"exec fails", 0, true}};
 	static const char *const sizes[] = {"8192", "0"};
-	struct outcome *built =
-	    run(.how = JOB_BARE, .args = {"cc", "-shared", "-fPIC", "-o", "small_stack.so", "@small_stack.c"});
+	const char *library = compile("small_stack.c", "small_stack.so", COMPILE_PLAIN);
 
 	if (built_with_asan())
 		cr_skip_test("the sanitizer's frames are larger than a small stack");
 	python_needs(python, "ctypes");
-	expect(built, built->status == 0, "the library is built");
 	for (size_t i = 0; i < 2 * sizeof(ways) / sizeof(*ways); i++) {
 		const char *way = ways[i / 2].way, *size = sizes[i % 2];
-		struct job job = {.python = python,
-				  .how = JOB_BARE,
-				  .directory = built->directory,
-				  .args = {"@small_stack.py", way, size}};
+		struct job job = {.python = python, .how = JOB_BARE, .args = {"@small_stack.py", library, way, size}};
 		struct outcome *bare = job_run(&job), *outcome;
 
 		job.how = JOB_PRELOAD;

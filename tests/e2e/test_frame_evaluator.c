@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "compile.h"
 #include "harness.h"
 
 #define DEEP "100000" /* calls, on a stack of 1 MiB: more than it has room for */
@@ -17,14 +18,13 @@ static void expect_part(const struct python *python, const char *part, const cha
 			bool before, bool after)
 {
 	static const char *const counted[] = {"leaf", "__getitem__"};
-	char *library;
-	struct outcome *built, *outcome;
+	struct outcome *outcome;
 	json_t *said, *report;
 
 	python_needs(python, "ctypes");
-	built = run(.how = JOB_BARE, .args = {"cc", "-shared", "-fPIC", "-o", "evaluator.so", "@evaluator.c", "-ldl"});
-	library = text("%s/evaluator.so", built->directory);
-	outcome = run(.python = python, .args = {"@evaluated.py", part, library, argument}, .env = {events});
+	outcome = run(.python = python,
+		      .args = {"@evaluated.py", part, compile("evaluator.c", "evaluator.so", COMPILE_PLAIN), argument},
+		      .env = {events});
 	expect(outcome, outcome->status == 0, "it runs");
 	json_decref(expect_trace(outcome, 1));
 	said = json_loads(outcome->out, 0, NULL);

@@ -6,14 +6,15 @@
 #include <string.h>
 
 #include "allocations.h"
+#include "compile.h"
 #include "harness.h"
 #include "packages.h"
 
 #define SPECIAL 1234567 /* mallocs.c */
 
-static char *library(void)
+static const char *library(void)
 {
-	return compile("mallocs.c", "mallocs.so");
+	return compile("mallocs.c", "mallocs.so", COMPILE_ALLOCATING);
 }
 
 /* The events of a dump that belong to a thread and are native. */
@@ -138,7 +139,7 @@ SCENARIO(malloc, eight_threads_that_realloc, SUPPORTED)
 /* Another thread gets the old block before the realloc() is recorded. */
 SCENARIO(malloc, a_raced_realloc, SUPPORTED)
 {
-	const char *own = (needs_own_malloc(), compile("mallocs_race.c", "race.so"));
+	const char *own = (needs_own_malloc(), compile("mallocs_race.c", "race.so", COMPILE_ALLOCATING));
 	struct outcome *outcome =
 	    run(.python = python, .args = {"-c", text("import ctypes\nctypes.CDLL('%s').race_run()", own)},
 		.env = {"EVPROF_EVENTS=malloc", text("LD_PRELOAD=%s:%s", build_path("libevprof.so"), own)});
@@ -189,7 +190,8 @@ SCENARIO(malloc, atexit_handlers, SUPPORTED)
 /* Handlers interrupt calls, and the recording of them. The allocator is one that may be called there. */
 SCENARIO(malloc, signal_handlers, SUPPORTED)
 {
-	const char *own = (needs_own_malloc(), library()), *next = compile("mallocs_next.c", "next.so");
+	const char *own = (needs_own_malloc(), library()),
+		   *next = compile("mallocs_next.c", "next.so", COMPILE_ALLOCATING);
 	struct outcome *outcome =
 	    run(.python = python, .args = {"@mallocs.py", own, "storm", "50", "300000"},
 		.env = {"EVPROF_EVENTS=call,c_call,malloc", text("LD_PRELOAD=%s:%s", build_path("libevprof.so"), next)},
@@ -234,7 +236,8 @@ SCENARIO(malloc, failing, SUPPORTED)
 /* The libraries before and after evprof in LD_PRELOAD, and one that binds its own malloc(). */
 SCENARIO(malloc, other_allocators, SUPPORTED)
 {
-	const char *own = (needs_own_malloc(), library()), *next = compile("mallocs_next.c", "next.so");
+	const char *own = (needs_own_malloc(), library()),
+		   *next = compile("mallocs_next.c", "next.so", COMPILE_ALLOCATING);
 	const char *evprof = build_path("libevprof.so");
 	struct outcome *after = run(.python = python, .args = {"@mallocs.py", own, "threads", "2", "500"},
 				    .env = {MALLOC_EVENTS, text("LD_PRELOAD=%s:%s", evprof, next)});
@@ -279,7 +282,7 @@ SCENARIO(malloc, lines, SUPPORTED)
 	needs_own_malloc();
 	python_needs(python, "ctypes");
 	outcome = run(.python = python, .how = JOB_RUN, .options = {"--memory"},
-		      .args = {"@native_lines.py", compile("native_keep.c", "native_keep.so")});
+		      .args = {"@native_lines.py", compile("native_keep.c", "native_keep.so", COMPILE_ALLOCATING)});
 	read = tool("memory", "--json", "--by", "line", outcome->trace);
 	own = text("%s/own", outcome->directory);
 	json = text("%s/memory.json", outcome->directory);

@@ -9,12 +9,13 @@
 #include <string.h>
 
 #include "allocations.h"
+#include "compile.h"
 #include "harness.h"
 
 static const char *library(void)
 {
 	needs_own_malloc();
-	return compile("moments.c", "moments.so");
+	return compile("moments.c", "moments.so", COMPILE_ALLOCATING);
 }
 
 /*

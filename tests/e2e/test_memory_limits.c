@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "allocations.h"
+#include "compile.h"
 #include "harness.h"
 #include "strike.h"
 
@@ -23,7 +24,7 @@
 static const char *library(void)
 {
 	needs_own_malloc();
-	return compile("limits.c", "limits.so");
+	return compile("limits.c", "limits.so", COMPILE_ALLOCATING);
 }
 
 /* Failed allocations are in the trace, without an address, and nobody has their bytes. */
@@ -209,7 +210,7 @@ SCENARIO_SOME(memory_limits, many_blocks_of_one_stack, SUPPORTED)
 /* Frees of blocks from before the recording, and of those that another binding of malloc() made, and the reverse. */
 SCENARIO(memory_limits, unseen_blocks, SUPPORTED)
 {
-	const char *own = library(), *other = compile("limits.c", "other.so");
+	const char *own = library(), *other = compile("limits.c", "other.so", COMPILE_ALLOCATING);
 	struct outcome *outcome =
 	    run(.python = python, .args = {"@limits.py", own, "unseen", other}, .env = {MALLOC_EVENTS});
 	json_t *process;

@@ -8,24 +8,17 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include "compile.h"
 #include "harness.h"
 #include "process.h"
 
 #define FRAMES 256
 
-static struct outcome *compile(const char *name, const char *flags, const char *more)
-{
-	struct outcome *built = run(.how = JOB_BARE, .args = {"sh", "-c",
-							      text("cc -shared -fPIC -w %s %s -o %s '%s'", flags, more,
-								   name, program_path("native_stack.c"))});
+#define WITH_LINES "-O2 -g"
 
-	cr_assert_eq(built->status, 0, "%s", built->err);
-	return built;
-}
-
-static const char *library_in(const struct outcome *built, const char *name)
+static const char *library(const char *name, const char *flags)
 {
-	return text("%s/%s", built->directory, name);
+	return compile("native_stack.c", name, flags);
 }
 
 /* Field number n of a line of dump, from 0; NULL: it has fewer. */
@@ -270,11 +263,11 @@ static const char *dump_of(const struct outcome *outcome)
 
 SCENARIO(native, depths_without_frame_pointers, SUPPORTED)
 {
-	struct outcome *built = compile("plain.so", "-O2 -g", ""), *outcome;
+	struct outcome *outcome;
 	const char *dump;
 
 	python_needs(python, "ctypes");
-	outcome = record(python, "depths", library_in(built, "plain.so"), NULL);
+	outcome = record(python, "depths", library("native_stack.so", WITH_LINES), NULL);
 	dump = dump_of(outcome);
 	expect_functions(outcome, dump, "1000001", "level_inner native_inner");
 	expect_functions(outcome, dump, "1000002", ALL);
@@ -283,11 +276,11 @@ SCENARIO(native, depths_without_frame_pointers, SUPPORTED)
 
 SCENARIO_SOME(native, depths_with_frame_pointers, SUPPORTED)
 {
-	struct outcome *built = compile("frames.so", "-O2 -g -fno-omit-frame-pointer", ""), *outcome;
+	struct outcome *outcome;
 	const char *dump;
 
 	python_needs(python, "ctypes");
-	outcome = record(python, "depths", library_in(built, "frames.so"), NULL);
+	outcome = record(python, "depths", library("native_stack.so", WITH_LINES " -fno-omit-frame-pointer"), NULL);
 	dump = dump_of(outcome);
 	expect_functions(outcome, dump, "1000002", ALL);
 	expect_stacks(python, outcome, dump, 6);
@@ -296,17 +289,16 @@ SCENARIO_SOME(native, depths_with_frame_pointers, SUPPORTED)
 /* As clang and rustc leave it. */
 SCENARIO_SOME(native, debug_information_without_a_table_of_units, SUPPORTED)
 {
-	struct outcome *built = compile("units.so", "-O2 -g", ""), *outcome;
+	struct outcome *outcome;
 	const char *dump;
-	const char *library = library_in(built, "units.so");
 
 	python_needs(python, "ctypes");
-	outcome =
-	    run(.how = JOB_BARE,
-		.args = {"sh", "-c", text("objcopy -R .debug_aranges '%s' && readelf -SW '%s'", library, library)});
+	outcome = run(.how = JOB_BARE, .args = {"sh", "-c",
+						text("objcopy -R .debug_aranges '%s' units.so && readelf -SW units.so",
+						     library("native_stack.so", WITH_LINES))});
 	expect(outcome, outcome->status == 0 && !strstr(outcome->out, "aranges"), "the table is gone");
 	expect(outcome, strstr(outcome->out, ".debug_info"), "the rest is there");
-	outcome = record(python, "depths", library, NULL);
+	outcome = record(python, "depths", text("%s/units.so", outcome->directory), NULL);
 	dump = dump_of(outcome);
 	expect_functions(outcome, dump, "1000002", ALL);
 	expect_stacks(python, outcome, dump, 6);
@@ -314,14 +306,14 @@ SCENARIO_SOME(native, debug_information_without_a_table_of_units, SUPPORTED)
 
 SCENARIO_SOME(native, a_stripped_library_has_offsets, SUPPORTED)
 {
-	struct outcome *built = compile("twin.so", "-O2 -g", ""), *result;
-	struct outcome *outcome;
+	const char *twin = library("native_stack.so", WITH_LINES);
+	struct outcome *outcome, *result;
 	char *names[FRAMES], *stack;
 	static const char *const wanted[] = {"level_inner", "level_variable", "level_aligned"};
 
 	python_needs(python, "ctypes");
-	run(.how = JOB_BARE, .args = {"strip", "-o", library_in(built, "stripped.so"), library_in(built, "twin.so")});
-	outcome = record(python, "depths", library_in(built, "stripped.so"), NULL);
+	result = run(.how = JOB_BARE, .args = {"strip", "-o", "stripped.so", twin});
+	outcome = record(python, "depths", text("%s/stripped.so", result->directory), NULL);
 	stack = stack_of(dump_of(outcome), "1000002");
 	expect(outcome, stack && split(stack, names) > 3, "there is a stack");
 	for (unsigned i = 0; i < 3; i++) {
@@ -330,7 +322,7 @@ SCENARIO_SOME(native, a_stripped_library_has_offsets, SUPPORTED)
 		expect(outcome, offset == names[i], "%s is an offset in the library", names[i]);
 		result = run(.how = JOB_BARE, .args = {"sh", "-c",
 						       text("addr2line -f -e '%s' $(printf %%x $((%s - 1))) | head -1",
-							    library_in(built, "twin.so"), strchr(names[i], '+') + 1)});
+							    twin, strchr(names[i], '+') + 1)});
 		expect(outcome, !strcmp(plain(strtok(result->out, "\n")), wanted[i]), "%s is in %s, not %s", names[i],
 		       wanted[i], result->out);
 	}
@@ -339,11 +331,11 @@ SCENARIO_SOME(native, a_stripped_library_has_offsets, SUPPORTED)
 
 SCENARIO(native, threads, SUPPORTED)
 {
-	struct outcome *built = compile("threads.so", "-O2 -g", ""), *outcome;
+	struct outcome *outcome;
 	const char *dump;
 
 	python_needs(python, "ctypes");
-	outcome = record(python, "threads", library_in(built, "threads.so"), NULL);
+	outcome = record(python, "threads", library("native_stack.so", WITH_LINES), NULL);
 	dump = dump_of(outcome);
 	for (int number = 0; number < 4; number++)
 		for (int i = 0; i < 20; i++)
@@ -353,11 +345,11 @@ SCENARIO(native, threads, SUPPORTED)
 
 SCENARIO(native, forked_children, SUPPORTED)
 {
-	struct outcome *built = compile("forks.so", "-O2 -g", ""), *outcome;
+	struct outcome *outcome;
 	const char *dump;
 
 	python_needs(python, "ctypes");
-	outcome = record(python, "forks", library_in(built, "forks.so"), NULL);
+	outcome = record(python, "forks", library("native_stack.so", WITH_LINES), NULL);
 	dump = dump_of(outcome);
 	for (int i = 0; i < 4; i++)
 		expect_functions(outcome, dump, text("%d", 1000001 + i), ALL);
@@ -367,13 +359,12 @@ SCENARIO(native, forked_children, SUPPORTED)
 /* Two libraries in turn, of which the second one gets the addresses of the first. */
 SCENARIO(native, libraries_that_take_turns, SUPPORTED)
 {
-	struct outcome *built = compile("one.so", "-O2 -g", ""), *outcome;
+	struct outcome *outcome;
 	const char *dump;
-	const char *one = library_in(built, "one.so"), *two;
 
 	python_needs(python, "ctypes");
-	two = library_in(compile("two.so", "-O2 -g -DINNER=other_inner", ""), "two.so");
-	outcome = record(python, "unloads", one, two);
+	outcome = record(python, "unloads", library("native_stack.so", WITH_LINES),
+			 library("other.so", WITH_LINES " -DINNER=other_inner"));
 	dump = dump_of(outcome);
 	for (int i = 0; i < 6; i++)
 		expect_functions(
@@ -384,13 +375,13 @@ SCENARIO(native, libraries_that_take_turns, SUPPORTED)
 
 SCENARIO(native, bounds, SUPPORTED)
 {
-	struct outcome *built = compile("bounds.so", "-O2 -g", ""), *outcome;
+	struct outcome *outcome;
 	const char *dump;
 	char *names[FRAMES];
 	unsigned count;
 
 	python_needs(python, "ctypes");
-	outcome = record(python, "bounds", library_in(built, "bounds.so"), NULL);
+	outcome = record(python, "bounds", library("native_stack.so", WITH_LINES), NULL);
 	dump = dump_of(outcome);
 	count = split(stack_of(dump, "1000001"), names);
 	expect(outcome, count == 65 && !strcmp(names[64], "..."),
@@ -405,15 +396,13 @@ SCENARIO(native, bounds, SUPPORTED)
 /* Without unwind tables the stack ends, and says so. */
 SCENARIO_SOME(native, functions_without_unwind_tables, SUPPORTED)
 {
-	struct outcome *built = compile("tables.so",
-					"-O2 -g -fno-asynchronous-unwind-tables -fno-unwind-tables "
-					"-fno-exceptions -Wl,--no-eh-frame-hdr",
-					""),
-		       *outcome;
+	static const char flags[] = WITH_LINES " -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-exceptions "
+					       "-Wl,--no-eh-frame-hdr";
+	struct outcome *outcome;
 	char *names[FRAMES];
 
 	python_needs(python, "ctypes");
-	outcome = record(python, "depths", library_in(built, "tables.so"), NULL);
+	outcome = record(python, "depths", library("native_stack.so", flags), NULL);
 	expect(outcome, split(stack_of(dump_of(outcome), "1000002"), names) == 2, "one function and ...");
 	expect(outcome, !strcmp(plain(names[0]), "level_inner") && !strcmp(names[1], "..."), "%s < %s", names[0],
 	       names[1]);
@@ -488,21 +477,20 @@ static void make_service_folder(char *folder)
 SCENARIO(native, the_service_has_the_rights_it_needs, SCENARIO_ONCE)
 {
 	static const char *const users[] = {"0", "65534"};
-	struct outcome *built, *outcome;
+	struct outcome *outcome;
 	char folder[] = "/run/evprof-e2e-XXXXXX"; /* in /tmp anybody may put a socket: the library asks for more */
 	struct background *service;
 	const char *dump;
 
 	(void)python;
 	needs_service();
-	built = compile("served.so", "-O2 -g", "");
 	make_service_folder(folder);
-	run(.how = JOB_BARE, .args = {"cp", library_in(built, "served.so"), folder});
+	run(.how = JOB_BARE, .args = {"cp", library("native_stack.so", WITH_LINES), folder});
 	service = start_service(folder);
 	for (int i = 0; i < 2; i++) {
 		outcome = run_served(users[i], folder, "EVPROF_NATIVE=1",
 				     (const char *const[]){program_path("native_stack.py"), "forks",
-							   text("%s/served.so", folder), NULL});
+							   text("%s/native_stack.so", folder), NULL});
 		dump = dump_of(outcome);
 		for (int n = 0; n < 4; n++)
 			expect_functions(outcome, dump, text("%d", 1000001 + n), ALL);
@@ -638,15 +626,16 @@ SCENARIO_SOME(native, without_libunwind, SUPPORTED)
 
 SCENARIO_SOME(native, folded_by_bytes, SUPPORTED)
 {
-	struct outcome *built = compile("folded.so", "-O2 -g", ""), *outcome, *folded;
+	struct outcome *outcome, *folded;
 
 	python_needs(python, "ctypes");
-	outcome = record(python, "depths", library_in(built, "folded.so"), NULL);
+	outcome = record(python, "depths", library("native_stack.so", WITH_LINES), NULL);
 	folded = tool("export", "--format", "folded", "--weight", "bytes", outcome->trace, "-o", "-");
 	expect(outcome,
 	       strstr(folded->out,
-		      "native_all (folded.so);outer::inner() (folded.so);level_inlined (folded.so);level_aligned "
-		      "(folded.so);level_variable (folded.so);level_inner (folded.so) 3000012"),
+		      "native_all (native_stack.so);outer::inner() (native_stack.so);level_inlined "
+		      "(native_stack.so);level_aligned "
+		      "(native_stack.so);level_variable (native_stack.so);level_inner (native_stack.so) 3000012"),
 	       "the sizes of the three blocks, beneath the Python function: %.2000s", folded->out);
 	expect(outcome, strstr(folded->out, "allocate (native_stack.py:"), "which is there");
 }

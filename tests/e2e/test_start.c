@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "compile.h"
 #include "harness.h"
 
 /* The same bare and profiled; the trace holds n calls of leaf. */
@@ -404,8 +405,9 @@ static const struct {
 
 static struct outcome *run_lives(const struct python *python, const char *directory, bool bare, const char *variable)
 {
-	char *libraries = bare ? text("LD_PRELOAD=%s/lives.so", directory)
-			       : text("LD_PRELOAD=%s %s/lives.so", build_path("libevprof.so"), directory);
+	const char *lives = compile("lives.c", "lives.so", COMPILE_PLAIN);
+	char *libraries =
+	    bare ? text("LD_PRELOAD=%s", lives) : text("LD_PRELOAD=%s %s", build_path("libevprof.so"), lives);
 
 	return run(.python = python, .how = JOB_BARE, .directory = directory, .args = {"@lives.py", "3"},
 		   .env = {libraries, variable});
@@ -416,12 +418,9 @@ SCENARIO(start, several_lives, SUPPORTED)
 {
 	static const char *const variables[] = {"EVPROF_EVENTS=call,c_call,exception,mem", "PYTHONMALLOC=debug",
 						"EVPROF_EVENTS=call"};
-	struct outcome *built =
-	    run(.how = JOB_BARE, .args = {"cc", "-shared", "-fPIC", "-o", "lives.so", "@lives.c", "-lpthread"});
-	const char *directory = built->directory;
-	struct outcome *bare = run_lives(python, directory, true, NULL), *outcome;
+	struct outcome *bare = run_lives(python, NULL, true, NULL), *outcome;
+	const char *directory = bare->directory;
 
-	expect(built, built->status == 0, "the library is built");
 	expect(bare, bare->status == 0 && strstr(bare->out, "lived"), "it lives without evprof");
 	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
 		json_t *report, *info;

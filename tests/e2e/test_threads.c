@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compile.h"
 #include "harness.h"
 
 static void expect_calls(const struct outcome *outcome, const json_t *report, const char *function, long calls)
@@ -144,22 +145,22 @@ SCENARIO(threads, other_profilers, SUPPORTED)
 /* Without a free thread-specific key the end of threads is not recorded, and nothing else changes. */
 SCENARIO(threads, no_free_key, SUPPORTED)
 {
-	struct outcome *built, *bare = NULL, *outcome;
-	json_t *report;
+	struct outcome *bare = NULL, *outcome;
+	const char *library;
 	char *left = NULL;
+	json_t *report;
 
 	if (built_with_asan())
 		cr_skip_test("the sanitizer takes keys itself");
-	built = run(.how = JOB_BARE, .args = {"cc", "-shared", "-fPIC", "-o", "no_keys.so", "@no_keys.c", "-lpthread"});
-	expect(built, built->status == 0, "the library is built");
+	library = compile("no_keys.c", "no_keys.so", COMPILE_PLAIN);
 	for (int n = 1; n < 8 && !(bare && bare->status == 0); n++) { /* Python needs some itself */
 		left = text("KEYS_LEFT=%d", n);
-		bare = run(.python = python, .how = JOB_BARE, .directory = built->directory, .args = {"@known.py"},
-			   .env = {left, text("LD_PRELOAD=%s/no_keys.so", built->directory)});
+		bare = run(.python = python, .how = JOB_BARE, .args = {"@known.py"},
+			   .env = {left, text("LD_PRELOAD=%s", library)});
 	}
 	expect(bare, strstr(bare->out, " kept\n"), "the library keeps its key");
-	outcome = run(.python = python, .how = JOB_BARE, .directory = built->directory, .args = {"@known.py"},
-		      .env = {left, text("LD_PRELOAD=%s %s/no_keys.so", build_path("libevprof.so"), built->directory)});
+	outcome = run(.python = python, .how = JOB_BARE, .args = {"@known.py"},
+		      .env = {left, text("LD_PRELOAD=%s %s", build_path("libevprof.so"), library)});
 	expect_same(bare, outcome);
 	expect(outcome, strstr(outcome->err, "no thread-specific key is free"), "a line says what is missing");
 	json_decref(expect_trace(outcome, 1));
