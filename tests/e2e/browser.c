@@ -126,17 +126,20 @@ static const json_t *command(struct browser *browser, const char *method, json_t
 
 static const char *find_program(void)
 {
-	static const char *const names[] = {"chromium", "chromium-browser", "google-chrome"};
+	/* The first has no windows, and starts in a quarter of the others' time. */
+	static const char *const names[] = {"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"};
 	const char *path = getenv("PATH");
-	char *copy = strdup(path ? path : ""), *state = NULL;
 
-	for (char *folder = strtok_r(copy, ":", &state); folder; folder = strtok_r(NULL, ":", &state))
-		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char *folders = strdup(path ? path : ""), *state = NULL;
+
+		for (char *folder = strtok_r(folders, ":", &state); folder; folder = strtok_r(NULL, ":", &state)) {
 			char *program = text("%s/%s", folder, names[i]);
 
 			if (access(program, X_OK) == 0)
 				return program;
 		}
+	}
 	cr_skip_test("chromium is not installed");
 	return NULL;
 }
