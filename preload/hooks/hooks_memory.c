@@ -123,14 +123,19 @@ static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain,
 	record_slowly(kind, domain, block, size, old, false);
 }
 
-/* Writes the Python stack first. False: the allocation is lost, or recording is stopped. */
-static inline bool write_stack(unsigned kind, unsigned domain, uintptr_t block)
+static __attribute__((cold, noinline)) void note_lost_with_stack(unsigned kind, unsigned domain, uintptr_t block)
 {
-	if (!memory_stack_known || likely(memory_stack_write(kind, domain != WIRE_DOMAIN_RAW)))
-		return true;
 	note_lost(kind, domain, block);
 	if (unlikely(process_is_stopped()) && domain != WIRE_DOMAIN_RAW)
 		take_off();
+}
+
+/* Writes the Python stack first. False: the allocation is lost, or recording is stopped. */
+static inline __attribute__((always_inline)) bool write_stack(unsigned kind, unsigned domain, uintptr_t block)
+{
+	if (likely(!memory_stack_known || memory_stack_write(kind, domain != WIRE_DOMAIN_RAW)))
+		return true;
+	note_lost_with_stack(kind, domain, block);
 	return false;
 }
 
@@ -179,15 +184,18 @@ static inline __attribute__((always_inline)) void record_with_place(unsigned kin
 }
 
 /* Records an allocation with its Python stack, where calls are not recorded. */
-static __attribute__((noinline)) void record_with_stack(unsigned kind, unsigned domain, uintptr_t block, size_t size,
-							uintptr_t old)
+static inline __attribute__((always_inline)) void record_with_stack(unsigned kind, unsigned domain, void *block,
+								    size_t size)
 {
-	if (!write_stack(kind, domain, block))
-		return;
-	if (kind == WIRE_REALLOC)
+	if (write_stack(kind, domain, (uintptr_t)block))
+		record(kind, domain, false, block, size);
+}
+
+static __attribute__((noinline)) void record_realloc_with_stack(unsigned kind, unsigned domain, uintptr_t block,
+								size_t size, uintptr_t old)
+{
+	if (write_stack(kind, domain, block))
 		record_slowly(kind, domain, block, size, old, false);
-	else
-		record(kind, domain, false, (void *)block, size);
 }
 
 /* There is no room in the table of sampled blocks. */
@@ -247,7 +255,7 @@ static inline __attribute__((always_inline)) void record_made(unsigned kind, uns
 	} else if (way == WAY_NATIVE_STACK)
 		record_with_native_stack(kind, domain, (uintptr_t)block, size, 0);
 	else if (way == WAY_STACK)
-		record_with_stack(kind, domain, (uintptr_t)block, size, 0);
+		record_with_stack(kind, domain, block, size);
 	else if (way == WAY_PLACE || way == WAY_PLACE_HELD)
 		record_with_place(kind, domain, way == WAY_PLACE_HELD && kind == WIRE_MALLOC, block, size);
 	else
@@ -367,7 +375,7 @@ static inline __attribute__((always_inline)) void *domain_realloc(unsigned domai
 	record_realloc_begin(domain, old);
 	block = under[domain].realloc(under[domain].context, old, size);
 	(way == WAY_NATIVE_STACK ? record_with_native_stack
-	 : way == WAY_STACK	 ? record_with_stack
+	 : way == WAY_STACK	 ? record_realloc_with_stack
 				 : record_any)(WIRE_REALLOC, domain, (uintptr_t)block, size, (uintptr_t)old);
 	thread_self.nesting = 0;
 	return block;

@@ -20,6 +20,7 @@
 #define STACK_NEW_MOST 32     /* frames above the copied ones that are found without reading the whole stack */
 #define STACK_NEAR 8	      /* the copied frames among which one is searched */
 #define STACK_EVENT_FRAMES 12 /* of one event: it fits the room of one reservation */
+#define CALL_FRAMES 2	      /* that a call changes: its own, and its caller's */
 
 _Static_assert(1 + STACK_EVENT_FRAMES <= WRITER_SPARE_WORDS, "an event fits one reservation");
 _Static_assert(STACK_MOST <= WIRE_CHANGE_STAY_MAX, "each number of frames fits the event");
@@ -41,6 +42,7 @@ struct memory_stack {
 	bool unknown;	   /* a frame is written as unknown */
 	bool cut;	   /* frames further out than the first are left out */
 	uint32_t depth;
+	uint32_t described;   /* so many of at[] have the id of their code; those beyond depth are from deeper stacks */
 	uint32_t forgotten;   /* forgotten_ids() of the copy */
 	uint32_t written;     /* frames in the trace */
 	uint32_t written_top; /* the id of the innermost of them, with FRAME_WRITTEN */
@@ -99,16 +101,15 @@ static inline uint32_t forgotten_ids(void)
 static inline bool compare(const struct memory_stack *stack, uint32_t i, uint32_t *changed)
 {
 	const uintptr_t mask = own_frames_instruction_mask();
+	const struct copied_frame *copy = &stack->at[i];
 
-	for (;; i--) {
-		const struct copied_frame *copy = &stack->at[i];
-
+	for (;; copy--) {
 		if (unlikely(own_frames_code(copy->frame) != copy->code ||
 			     own_frames_instruction(copy->frame, mask) != copy->instruction))
-			*changed = i;
-		if (!i)
+			*changed = (uint32_t)(copy - stack->at);
+		if (copy == stack->at)
 			return own_frames_back(copy->frame) == stack->base;
-		if (unlikely(own_frames_back(copy->frame) != stack->at[i - 1].frame))
+		if (unlikely(own_frames_back(copy->frame) != copy[-1].frame))
 			return false;
 	}
 }
@@ -200,23 +201,43 @@ static uint32_t find_id(struct memory_stack *stack, struct writer *writer, const
 	return id;
 }
 
+/* Whether at[i] has the id of the function of a frame, which Python shows. */
+static inline bool is_described(const struct memory_stack *stack, uint32_t i, const char *frame)
+{
+	return i < stack->described && own_frames_code(frame) == stack->at[i].code && DEFINITION_ID(stack->at[i].id) &&
+	       own_frames_has_begun(frame);
+}
+
+/* The number of written frames further out than at[i]. */
+static inline uint32_t count_below(const struct memory_stack *stack, uint32_t i)
+{
+	return i ? stack->at[i - 1].below + (stack->at[i - 1].id != 0) : 0;
+}
+
+/* From the outermost frame that has changed inwards. */
 static void describe(struct memory_stack *stack, struct writer *writer, uint32_t i, bool attached)
 {
 	struct copied_frame *copy = &stack->at[i];
-	const void *code = own_frames_shown_code(copy->frame);
-	uint32_t id = code ? find_id(stack, writer, copy->frame, code, attached) : DEFINITION_HIDDEN;
 
-	copy->code = own_frames_code(copy->frame);
+	if (!is_described(stack, i, copy->frame)) {
+		const void *code = own_frames_shown_code(copy->frame);
+		uint32_t id = code ? find_id(stack, writer, copy->frame, code, attached) : DEFINITION_HIDDEN;
+
+		copy->code = own_frames_code(copy->frame);
+		copy->id = id & DEFINITION_HIDDEN ? 0 : DEFINITION_ID(id) | FRAME_WRITTEN;
+	}
 	copy->instruction = own_frames_instruction(copy->frame, own_frames_instruction_mask());
-	copy->id = id & DEFINITION_HIDDEN ? 0 : DEFINITION_ID(id) | FRAME_WRITTEN;
-	copy->below = i ? stack->at[i - 1].below + (stack->at[i - 1].id != 0) : 0;
+	copy->below = count_below(stack, i);
+	if (i >= stack->described)
+		stack->described = i + 1;
 }
 
 /* --- writing --- */
 
-static uint32_t instruction_of(const struct copied_frame *copy)
+/* Of a field of code and one of an instruction. */
+static inline uint32_t instruction_of(uintptr_t code, uintptr_t instruction)
 {
-	return wire_instruction(own_frames_offset((const void *)(copy->code & ~(uintptr_t)7), copy->instruction));
+	return wire_instruction(own_frames_offset((const void *)(code & ~(uintptr_t)7), instruction));
 }
 
 /* Bookkeeping has no ticks: its time is that of the event before. Only with room. */
@@ -234,9 +255,9 @@ static void put(struct writer *writer, uint32_t head, const uint64_t *words)
 	writer_leave();
 }
 
-static void put_instruction(struct writer *writer, const struct copied_frame *copy)
+static void put_instruction(struct writer *writer, uint32_t instruction)
 {
-	uint32_t head = wire_head(WIRE_AT_INSTRUCTION, instruction_of(copy));
+	uint32_t head = wire_head(WIRE_AT_INSTRUCTION, instruction);
 
 	writer_enter();
 	writer_store(writer, writer->head, wire_word(head, 0));
@@ -254,10 +275,13 @@ static bool put_frames(struct memory_stack *stack, unsigned kind, uint32_t first
 	do {
 		uint32_t count = 0;
 
-		for (; first < stack->depth && count < STACK_EVENT_FRAMES; first++)
-			if (stack->at[first].id)
+		for (; first < stack->depth && count < STACK_EVENT_FRAMES; first++) {
+			const struct copied_frame *copy = &stack->at[first];
+
+			if (copy->id)
 				words[count++] =
-				    wire_place(DEFINITION_ID(stack->at[first].id), instruction_of(&stack->at[first]));
+				    wire_place(DEFINITION_ID(copy->id), instruction_of(copy->code, copy->instruction));
+		}
 		writer = writer_reserve(kind);
 		if (!writer || !writer->knows_stack)
 			return false;
@@ -291,7 +315,7 @@ static bool write_change(struct memory_stack *stack, struct writer *writer, unsi
 		return true;
 	if (inner > changed && stack->at[inner - 1].below + 1 == before && stack->written_top == before_top &&
 	    stack->at[changed].below + 1 == before) {
-		put_instruction(writer, &stack->at[inner - 1]);
+		put_instruction(writer, instruction_of(stack->at[inner - 1].code, stack->at[inner - 1].instruction));
 		return true;
 	}
 	return put_frames(stack, kind, changed);
@@ -300,7 +324,7 @@ static bool write_change(struct memory_stack *stack, struct writer *writer, unsi
 /* The whole stack is about to be written. */
 static void begin_anew(struct memory_stack *stack, struct writer *writer, const char *top)
 {
-	stack->depth = 0;
+	stack->depth = stack->described = 0;
 	stack->unknown = false;
 	stack->forgotten = forgotten_ids();
 	take_all_frames(stack, top);
@@ -337,16 +361,85 @@ static __attribute__((noinline)) bool write_slowly(struct writer *writer, unsign
 	return false;
 }
 
-/* Only the innermost frame stands elsewhere. False: it is another function's now, or not in the trace. */
-static inline bool put_moved(struct memory_stack *stack, struct writer *writer)
+/* A frame at at[i]: where it stands. False: the copy does not have its function. */
+static inline bool find_place(const struct memory_stack *stack, uint32_t i, const char *frame, uintptr_t *instruction,
+			      uint64_t *place)
+{
+	const struct copied_frame *copy = &stack->at[i];
+
+	if (!is_described(stack, i, frame))
+		return false;
+	*instruction = own_frames_instruction(frame, own_frames_instruction_mask());
+	*place = wire_place(DEFINITION_ID(copy->id), instruction_of(copy->code, *instruction));
+	return true;
+}
+
+/* Only the innermost frame stands elsewhere. Otherwise as put_call(). */
+static bool put_moved(struct memory_stack *stack, struct writer *writer)
 {
 	struct copied_frame *copy = &stack->at[stack->depth - 1];
+	uint64_t place;
 
-	if (!copy->id || own_frames_code(copy->frame) != copy->code || !own_frames_shown_code(copy->frame))
+	if (!find_place(stack, stack->depth - 1, copy->frame, &copy->instruction, &place))
 		return false;
-	copy->instruction = own_frames_instruction(copy->frame, own_frames_instruction_mask());
-	put_instruction(writer, copy);
+	put_instruction(writer, wire_place_instruction(place));
 	return true;
+}
+
+/*
+ * The innermost function has called another one, has returned, or both: writes the frames from at[changed] on, two at
+ * most, of a stack of that depth, and puts them into the copy. False: the copy does not have the functions of all of
+ * them and of the innermost frame. Nothing was written then.
+ */
+static __attribute__((noinline)) bool put_call(struct memory_stack *stack, struct writer *writer, const char *top,
+					       uint32_t changed, uint32_t depth)
+{
+	uint32_t stay = count_below(stack, changed), count = depth - changed;
+	struct copied_frame *inner = &stack->at[depth - 1];
+	uintptr_t instruction = 0, caller_instruction = 0;
+	uint64_t places[CALL_FRAMES] = {0};
+
+	if (count > CALL_FRAMES || depth > stack->described || !DEFINITION_ID(inner->id) || (!stay && stack->cut))
+		return false;
+	if (count && !find_place(stack, depth - 1, top, &instruction, &places[count - 1]))
+		return false;
+	if (count == CALL_FRAMES && !find_place(stack, changed, inner[-1].frame, &caller_instruction, &places[0]))
+		return false;
+	put(writer, wire_extended(WIRE_STACK_CHANGE, count, stay), places);
+	stack->depth = depth;
+	stack->written = stay + count;
+	stack->written_top = inner->id;
+	if (!count)
+		return true;
+	inner->frame = top;
+	inner->instruction = instruction;
+	inner->below = stay + count - 1;
+	if (count == CALL_FRAMES)
+		inner[-1].instruction = caller_instruction;
+	return true;
+}
+
+/*
+ * What has mostly happened since the allocation before: nothing, or the innermost function has gone on, has called
+ * another one, or has returned. Nothing is looked up. False: it is something else, and nothing was written.
+ */
+static inline bool write_step(struct memory_stack *stack, struct writer *writer, const char *top)
+{
+	uint32_t depth = stack->depth, inner = depth - 1, changed;
+	bool stays = top == stack->at[inner].frame;
+
+	if (!stays && inner && top == stack->at[inner - 1].frame)
+		depth = inner--;
+	else if (!stays && top && own_frames_back(top) == stack->at[inner].frame)
+		depth++;
+	else if (!stays)
+		return false;
+	changed = inner + 1;
+	if (unlikely(!compare(stack, inner, &changed)))
+		return false;
+	if (likely(stays && changed == depth))
+		return true;
+	return stays && changed + 1 == depth ? put_moved(stack, writer) : put_call(stack, writer, top, changed, depth);
 }
 
 /* The state is another one than that of the copy, if there is one. False: ids may not be used in its interpreter. */
@@ -378,31 +471,38 @@ static bool may_begin(bool attached)
 	return attached || (python_is_held() && python_is_main());
 }
 
+/* The state is not that of the copy, or there is no copy, or no ids may be used. */
+static __attribute__((noinline)) bool write_elsewhere(struct writer *writer, unsigned kind, const void *state,
+						      bool attached)
+{
+	bool usable = state && (thread_self.stack && thread_self.stack->state == state
+				    ? thread_self.stack->usable
+				    : may_begin(attached) && begin_state(state));
+
+	if (!thread_self.stack) /* no stack was ever written for this thread */
+		return true;
+	return write_slowly(writer, kind, usable ? own_frames_top(state) : NULL, attached);
+}
+
 bool memory_stack_write(unsigned kind, bool attached)
 {
-	struct writer *writer = writer_reserve(kind);
-	const void *state = own_frames_state(attached);
-	struct memory_stack *stack = thread_self.stack;
-	const char *top = NULL;
-	uint32_t changed;
-	bool usable;
+	struct writer *writer = thread_self.writer;
+	struct memory_stack *stack;
+	const void *state;
+	const char *top;
 
-	if (unlikely(!writer))
-		return false;
-	if (likely(stack && stack->state == state))
-		usable = stack->usable;
-	else
-		usable = state && may_begin(attached) && begin_state(state);
+	if (unlikely(!writer_has_room(writer))) {
+		writer = writer_reserve(kind);
+		if (!writer)
+			return false;
+	}
+	state = own_frames_state(attached);
 	stack = thread_self.stack;
-	if (unlikely(!stack)) /* no stack was ever written for this thread */
-		return true;
-	if (usable && state)
-		top = own_frames_top(state);
-	changed = stack->depth;
-	if (likely(changed && top == stack->at[changed - 1].frame && writer->knows_stack &&
-		   stack->forgotten == forgotten_ids() && !(stack->unknown && attached) &&
-		   compare(stack, changed - 1, &changed) &&
-		   (changed == stack->depth || (changed + 1 == stack->depth && put_moved(stack, writer)))))
+	if (unlikely(!stack || stack->state != state || !stack->usable || !state))
+		return write_elsewhere(writer, kind, state, attached);
+	top = own_frames_top(state);
+	if (likely(stack->depth && writer->knows_stack && stack->forgotten == forgotten_ids() &&
+		   !(stack->unknown && attached) && write_step(stack, writer, top)))
 		return true;
 	return write_slowly(writer, kind, top, attached);
 }

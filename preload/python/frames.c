@@ -270,21 +270,18 @@ void python_unmark_traced(struct thread_state *state)
 		**(uint8_t **)(fields + python.layout.state_cframe) = 0;
 }
 
-/* The index of the first RESUME, see python_unwinds_at_resume(). */
-static bool has_begun(const char *frame, const void *code)
+const void *own_frames_waiting_state(void)
 {
-	const char *instructions = (const char *)code + sampling.code_instructions;
+	const void *own = python.PyGILState_GetThisThreadState();
 
-	return own_frames_offset(code, own_frames_instruction(frame, UINTPTR_MAX)) >=
-		   2 * (int64_t) * (const int *)(instructions - 16) ||
-	       frame[python.layout.frame_owner] == PYTHON_FRAME_OWNED_BY_GENERATOR;
+	return !own || own == python.current_thread_state() || python.Py_IsInitialized() ? own : NULL;
 }
 
 const void *own_frames_shown_code(const char *frame)
 {
 	const void *code = python_frame_code(frame);
 
-	return code && (!python_has(PYTHON_OWN_FRAMES) || has_begun(frame, code)) ? code : NULL;
+	return code && own_frames_has_begun(frame) ? code : NULL;
 }
 
 struct object *own_frames_globals(const char *frame)

@@ -11,6 +11,9 @@
 #include "python/python.h"
 #include "python/sampled_layout.h"
 
+/* The state of the calling thread, where it may not be the current one. */
+const void *own_frames_waiting_state(void);
+
 /*
  * The calling thread's state, or NULL. Until 3.11 the current state is that of whatever thread has the GIL. While
  * Python ends, it frees the states of threads that wait for the GIL and go on running native code.
@@ -18,11 +21,8 @@
 static inline const void *own_frames_state(bool attached)
 {
 	const void *current = attached || python.monitoring ? python.current_thread_state() : NULL;
-	const void *own = current ? current : python.PyGILState_GetThisThreadState();
 
-	if (current || !own || own == python.current_thread_state() || python.Py_IsInitialized())
-		return own;
-	return NULL;
+	return __builtin_expect(current != NULL, 1) ? current : own_frames_waiting_state();
 }
 
 static inline const char *own_frames_top(const void *state)
@@ -59,6 +59,23 @@ static inline int64_t own_frames_offset(const void *code, uintptr_t instruction)
 	if (sampling.instruction_unit)
 		return (int64_t)(int32_t)instruction * sampling.instruction_unit;
 	return (int64_t)(instruction - (uintptr_t)code - sampling.code_instructions);
+}
+
+/*
+ * From 3.11 on: whether the function of a frame has begun: the first RESUME is behind it (python_unwinds_at_resume()).
+ * A frame of Python code only.
+ */
+static inline bool own_frames_has_begun(const char *frame)
+{
+	const char *code, *instructions;
+
+	if (!python_has(PYTHON_OWN_FRAMES))
+		return true;
+	code = (const char *)(own_frames_code(frame) & ~(uintptr_t)7);
+	instructions = code + sampling.code_instructions;
+	return own_frames_offset(code, own_frames_instruction(frame, UINTPTR_MAX)) >=
+		   2 * (int64_t) * (const int *)(instructions - 16) ||
+	       frame[python.layout.frame_owner] == PYTHON_FRAME_OWNED_BY_GENERATOR;
 }
 
 /*
