@@ -333,8 +333,10 @@ Test(collector_parts, columns_of_any_size_are_read_back)
 	cr_assert_eq(trace_writer_open(&writer, packer, new_file(path), 1, session), 0);
 	for (unsigned i = 0; i < count; i++) {
 		const struct columns_case *one = &cases[i];
-		struct trace_chunk chunk = {
-		    .type = TRACE_CHUNK_EVENTS, .events = (uint32_t)one->events, .extras = (uint32_t)one->extras};
+		struct trace_chunk chunk = {.type = TRACE_CHUNK_EVENTS,
+					    .thread = i, /* what recurs in one thread says nothing of another */
+					    .events = (uint32_t)one->events,
+					    .extras = (uint32_t)one->extras};
 		/* 5.4 bits for each of forty values. */
 		double most = one->period == 30 ? 1500 : 0.7 * (double)(one->events + 2 * one->extras) + 600;
 		uint64_t before = writer.offset;
@@ -357,6 +359,34 @@ Test(collector_parts, columns_of_any_size_are_read_back)
 	}
 	trace_payload_done(&payload);
 	trace_close(trace);
+}
+
+/* A thread that begins to repeat itself is found out, and one that ceases to; not with every chunk, as trying costs. */
+Test(collector_parts, what_recurs_is_tried_again)
+{
+	static const struct columns_case loop = {5000, 0, 30}, noise = {5000, 0, 0};
+	const uint8_t session[16] = {1};
+	struct trace_chunk chunk = {.type = TRACE_CHUNK_EVENTS, .events = 5000};
+	struct trace_packer *packer = trace_packer_new();
+	struct trace_writer writer;
+	uint64_t bytes[3][200];
+	char path[256];
+
+	cr_assert_eq(trace_writer_open(&writer, packer, new_file(path), 1, session), 0);
+	for (unsigned part = 0; part < 3; part++)
+		for (unsigned i = 0; i < 200; i++) {
+			uint8_t *raw = make_columns(part == 1 ? &loop : &noise);
+			uint64_t before = writer.offset;
+
+			cr_assert_eq(trace_writer_chunk(&writer, &chunk, raw, 5000 * 8), 0);
+			bytes[part][i] = writer.offset - before;
+			free(raw);
+		}
+	cr_assert(bytes[0][199] > 3000 && bytes[0][199] < 4200, "%zu bytes of noise", (size_t)bytes[0][199]);
+	cr_assert(bytes[1][199] < 700, "%zu bytes of a loop", (size_t)bytes[1][199]);
+	cr_assert(bytes[2][199] < 4200, "%zu bytes of noise again", (size_t)bytes[2][199]);
+	trace_writer_close(&writer);
+	trace_packer_free(packer);
 }
 
 static void make_noise(uint8_t *noise, size_t bytes)

@@ -27,13 +27,24 @@
 #define NOISE_LEVEL (-1000)
 #define NOISE_LITERALS ZSTD_c_experimentalParam5
 #define NOISE_LITERALS_ALWAYS 1
-#define SAMPLE_BYTES 1024
+#define TRIAL_EVERY 64 /* chunks of a thread, after the first ones: so often it is tried whether its noise recurs */
+#define TRIAL_THREADS 64
 #define COMPRESS_MIN_BYTES 64 /* smaller payloads do not shrink */
 #define RESERVE_MIN_BYTES (UINT64_C(256) << 10)
 #define RESERVE_MAX_BYTES (UINT64_C(4) << 20)
 
+/* What was found of a thread's noise. Threads share a place now and then; then each is tried again. */
+struct noise_trial {
+	uint32_t process, thread;
+	uint32_t left; /* chunks until the next one; 0: it is due */
+	uint32_t every;
+	bool due; /* with this chunk */
+	bool recurs[COLUMNS_PARTS];
+};
+
 struct trace_packer {
 	ZSTD_CCtx *context, *noise;
+	struct noise_trial trials[TRIAL_THREADS];
 	size_t capacity;
 	uint8_t out[]; /* a chunk: header, payload, padding */
 };
@@ -178,28 +189,51 @@ static size_t compress_part(struct trace_packer *packer, uint8_t *out, size_t ro
 		     : ZSTD_compressCCtx(packer->context, out, room, raw, bytes, ZSTD_LEVEL);
 }
 
-/* Whether a search makes noise smaller by a fifth, as in a loop that does nothing else; by a sample. */
-static bool recurs(struct trace_packer *packer, uint8_t *out, size_t room, const uint8_t *raw, size_t bytes)
+/*
+ * Packs noise both ways, and keeps what a search found only where it is smaller by a fifth, as in a loop that does
+ * nothing else.
+ */
+static size_t try_noise(struct trace_packer *packer, uint8_t *out, size_t room, const uint8_t *raw, size_t bytes,
+			bool *recurs)
 {
-	size_t sample = bytes < SAMPLE_BYTES ? bytes : SAMPLE_BYTES, searched, coded;
+	size_t coded = compress_part(packer, out, room, raw, bytes, true);
+	size_t searched = compress_part(packer, out, room, raw, bytes, false);
 
-	raw += (bytes - sample) / 2;
-	searched = compress_part(packer, out, room, raw, sample, false);
-	coded = compress_part(packer, out, room, raw, sample, true);
-	return !ZSTD_isError(searched) && !ZSTD_isError(coded) && searched * 5 < coded * 4;
+	*recurs = !ZSTD_isError(searched) && !ZSTD_isError(coded) && searched * 5 < coded * 4;
+	return *recurs ? searched : compress_part(packer, out, room, raw, bytes, true);
 }
 
-/* A frame for each part, one after the other. Returns their size, or an error of zstd's. */
+/* The place of the chunk's thread, and whether a trial is due. The first are close: programs begin with imports. */
+static struct noise_trial *find_trial(struct trace_packer *packer, const struct trace_chunk *chunk)
+{
+	struct noise_trial *trial = &packer->trials[(chunk->process * 31 + chunk->thread) % TRIAL_THREADS];
+
+	if (trial->process != chunk->process || trial->thread != chunk->thread)
+		*trial = (struct noise_trial){.process = chunk->process, .thread = chunk->thread};
+	trial->due = !trial->left;
+	if (trial->due) {
+		trial->every = trial->every ? trial->every * 2 : 1;
+		trial->every = trial->every < TRIAL_EVERY ? trial->every : TRIAL_EVERY;
+		trial->left = trial->every;
+	}
+	trial->left--;
+	return trial;
+}
+
+/* A frame for each part, one after the other. Returns their size, or an error of zstd's. trial: only for noise. */
 static size_t compress_parts(struct trace_packer *packer, uint8_t *out, size_t room, const uint8_t *raw,
-			     const struct columns_part *parts, unsigned count)
+			     const struct columns_part *parts, unsigned count, struct noise_trial *trial)
 {
 	size_t stored = 0;
 
 	for (unsigned i = 0; i < count; raw += parts[i++].bytes) {
-		size_t bytes = parts[i].bytes, left = room - stored;
-		bool noise = parts[i].noise && !recurs(packer, out + stored, left, raw, bytes);
-		size_t size = compress_part(packer, out + stored, left, raw, bytes, noise);
+		size_t bytes = parts[i].bytes, left = room - stored, size;
 
+		if (parts[i].noise && trial->due)
+			size = try_noise(packer, out + stored, left, raw, bytes, &trial->recurs[i]);
+		else
+			size =
+			    compress_part(packer, out + stored, left, raw, bytes, parts[i].noise && !trial->recurs[i]);
 		if (ZSTD_isError(size))
 			return size;
 		stored += size;
@@ -213,13 +247,16 @@ static size_t compress_payload(struct trace_packer *packer, uint8_t *out, const 
 {
 	struct columns_part parts[COLUMNS_PARTS] = {{.bytes = raw_bytes}};
 	size_t events = chunk->events, extras = chunk->extras, stored;
+	struct noise_trial *trial = NULL;
 	unsigned count = 1;
 
 	*codec = TRACE_CODEC_NONE;
 	if (raw_bytes >= COMPRESS_MIN_BYTES && make_contexts(packer)) {
-		if (chunk->type == TRACE_CHUNK_EVENTS && (events + extras) * 8 == raw_bytes)
+		if (chunk->type == TRACE_CHUNK_EVENTS && (events + extras) * 8 == raw_bytes) {
 			count = columns_parts(events, extras, parts);
-		stored = compress_parts(packer, out, packer->capacity - sizeof(*chunk) - 8, raw, parts, count);
+			trial = find_trial(packer, chunk);
+		}
+		stored = compress_parts(packer, out, packer->capacity - sizeof(*chunk) - 8, raw, parts, count, trial);
 		if (!ZSTD_isError(stored) && stored < raw_bytes) {
 			*codec = TRACE_CODEC_ZSTD;
 			return stored;
