@@ -359,18 +359,21 @@ static bool session_is_owned(void)
 	return owned;
 }
 
-/* Reports that the collector just started continues for the whole tree. */
+/*
+ * Reports that the collector just started continues for the whole tree. A program that was attached to is not told: its
+ * child may have been forked before a detach, and join after it.
+ */
 static void take_session_over(int start)
 {
 	bool owned = session_is_owned();
+	enum log_level level = owned && session.owner ? LOG_WARNING : LOG_INFO;
 
 	if (network_is_another(session.socket))
 		log_line(LOG_WARNING, "the collector of the first process is in another network namespace and cannot "
 				      "be reached; here another one goes on, in a separate trace next to it");
 	else
-		log_line(
-		    owned ? LOG_WARNING : LOG_INFO,
-		    "the collector is gone, its trace ends there; another one goes on, in a separate trace next to it");
+		log_line(level, "the collector is gone, its trace ends there; another one goes on, in a separate trace "
+				"next to it");
 	if (!owned && start != WIRE_START_REJOIN) /* a running program may be reading its environment */
 		publish_session();
 }
