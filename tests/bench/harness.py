@@ -1,10 +1,10 @@
 """Runs inside the interpreter that is measured: times one program and prints the times as one line of JSON.
 
-usage: harness.py PROGRAM [--with cprofile|viztracer|emptyhook|memray...] [--repeat N]
+usage: harness.py PROGRAM [--with cprofile|viztracer|emptyhook|leastmemory|memray...] [--repeat N]
 
 Started by tests/bench/lib/target.py. The clock runs around the program's main() (without one: around the whole script),
-so neither the start of the interpreter nor imports are in the figures. `emptyhook` changes nothing: it refuses to go on
-where libemptyhook.so is not at work. Must run on every Python from 3.6 on.
+so neither the start of the interpreter nor imports are in the figures. `emptyhook` and `leastmemory` change nothing:
+they refuse to go on where the library that is to be preloaded is not at work. Must run on every Python from 3.6 on.
 """
 import argparse
 import contextlib
@@ -25,12 +25,16 @@ def load(path):
     return names["main"]
 
 
-def require_empty_hook():
+#: What a preloaded library of the bench says of itself.
+INSTALLED = {"emptyhook": "empty_hook_installed", "leastmemory": "least_memory_installed"}
+
+
+def require(name):
     import ctypes
 
-    installed = getattr(ctypes.CDLL(None), "empty_hook_installed", None)
+    installed = getattr(ctypes.CDLL(None), INSTALLED[name], None)
     if installed is None or not installed():
-        sys.exit("harness: libemptyhook.so is not at work in this interpreter; see tests/bench/empty_hook.c")
+        sys.exit("harness: %s() is not there or 0: a library of tests/bench is not at work here" % INSTALLED[name])
 
 
 def memray_tracker(name):
@@ -61,8 +65,8 @@ def profiler(name):
         with memray_tracker(name):
             yield
     else:
-        if name == "emptyhook":
-            require_empty_hook()
+        if name in INSTALLED:
+            require(name)
         yield
 
 

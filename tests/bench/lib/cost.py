@@ -33,7 +33,7 @@ def lost_events(stderr):
     return int(found.group(2)) if found else None
 
 
-def rounds_of(interpreter, path, setups, rounds, scratch):
+def rounds_of(interpreter, path, setups, rounds, scratch, repeat=1):
     """{variant: {"wall": [...], "cpu": [...]}} and the events lost; the order turns from round to round."""
     samples = {name: {"wall": [], "cpu": []} for name in setups}
     lost = 0
@@ -42,7 +42,7 @@ def rounds_of(interpreter, path, setups, rounds, scratch):
         for name in names[turn % len(names):] + names[:turn % len(names)]:
             env, profiler = setups[name]
             try:
-                measured = target.harness(interpreter, path, env, profiler)
+                measured = target.harness(interpreter, path, env, profiler, repeat)
             except target.Failed as error:
                 raise target.Failed("%s, %s: %s" % (os.path.basename(path), name, error)) from None
             samples[name]["wall"].append(measured["wall"])

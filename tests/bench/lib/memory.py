@@ -1,24 +1,27 @@
-"""What recording memory adds, against what memray adds: the same Python, the same program, in turns."""
+"""What recording memory adds, against what memray adds: the same Python, the same program, in turns.
+
+Beside it stands what the least recorder adds (least_memory.c), which knows no stack.
+"""
 import os
 
 from . import stats, target
 
 
-
 class Row:
-    """A program, what evprof records of it, how memray runs (None: not measured), and the bound of the ratio."""
+    """A program, what evprof records of it, the least recorder, how memray runs (None: not measured), the ratio's bound."""
 
-    def __init__(self, title, program, events, native, memray, bound):
+    def __init__(self, title, program, events, native, least, memray, bound):
         self.title, self.program, self.events, self.native = title, program, events, native
-        self.memray, self.bound = memray, bound
+        self.least, self.memray, self.bound = least, memray, bound
 
 
 ROWS = [
-    Row("Python's allocators", "alloc", "mem", False, "memray-python", 0.12),
-    Row("malloc without native stacks", "mallocs", "mem,malloc", False, "memray", 0.5),
-    Row("malloc with native stacks", "mallocs", "mem,malloc", True, "memray-native", 0.2),
-    Row("Python's allocators with native stacks", "alloc", "mem", True, "memray-python-native", 0.2),
-    Row("eight threads of C", "mallocs_threads", "mem,malloc", False, None, 1.25),
+    Row("Python's allocators", "alloc", "mem", False, target.LEAST_PYTHON_MEMORY, "memray-python", 0.12),
+    Row("malloc without native stacks", "mallocs", "mem,malloc", False, target.LEAST_MALLOC, "memray", 0.5),
+    Row("malloc with native stacks", "mallocs", "mem,malloc", True, target.LEAST_MALLOC, "memray-native", 0.2),
+    Row("Python's allocators with native stacks", "alloc", "mem", True, target.LEAST_PYTHON_MEMORY, "memray-python-native",
+        0.2),
+    Row("eight threads of C", "mallocs_threads", "mem,malloc", False, target.LEAST_MALLOC, None, 1.25),
 ]
 
 
@@ -34,7 +37,8 @@ def setups(row, interpreter, scratch):
     more = {"BENCH_MALLOCS": target.MALLOCS, "PYTHONPATH": packages(interpreter)}
     native = {"EVPROF_NATIVE": "1"} if row.native else {}
     evprof = target.preloaded(scratch.template(), row.events)
-    found = {"bare": (target.environment(**more), None), "evprof": (dict(evprof, **more, **native), None)}
+    found = {"bare": (target.environment(**more), None), "evprof": (dict(evprof, **more, **native), None),
+             "least": (target.environment(LD_PRELOAD=row.least, **more), "leastmemory")}
     if row.memray:
         file = {"BENCH_MEMRAY": os.path.join(scratch.path, "memray.bin")}
         found["memray"] = (target.environment(**more, **file), row.memray)
@@ -75,9 +79,11 @@ def measure_row(row, interpreter, rounds, scratch):
         bare = samples["bare"][clock]
         result[clock] = {"bare_s": stats.spread(bare),
                          "times_bare": {n: stats.ratio(s[clock], bare) for n, s in samples.items() if n != "bare"}}
-        result[clock]["ratio"] = result[clock]["times_bare"]["evprof"]
+        result[clock]["ratio"], result[clock]["least"] = (result[clock]["times_bare"][n] for n in ("evprof", "least"))
         if row.memray:
-            result[clock]["ratio"] = stats.added_ratio(bare, samples["evprof"][clock], samples["memray"][clock])
+            theirs = samples["memray"][clock]
+            result[clock]["ratio"] = stats.added_ratio(bare, samples["evprof"][clock], theirs)
+            result[clock]["least"] = stats.added_ratio(bare, samples["least"][clock], theirs)
     return result
 
 

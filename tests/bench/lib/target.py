@@ -26,6 +26,9 @@ EVPROF = os.path.join(BUILD, "evprof")
 EMPTY_HOOK = os.path.join(BUILD, "bench", "libemptyhook.so")
 MALLOCS = os.path.join(BUILD, "bench", "libmallocs.so")
 LEAST_HOOK = os.path.join(BUILD, "bench", "libleasthook.so")
+LEAST_PYTHON_MEMORY = os.path.join(BUILD, "bench", "libleastpython.so")
+LEAST_MALLOC = os.path.join(BUILD, "bench", "libleastmalloc.so")
+EMPTY_MEMORY = os.path.join(BUILD, "bench", "libemptymemory.so")
 WHOLE = os.path.join(BUILD, "bench", "whole")
 
 FIRST_MINOR = 8  # PySys_AddAuditHook, by which the empty hook starts
@@ -222,6 +225,9 @@ def build_hooks():
     flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"]
     library = ["-fPIC", "-shared", "-ldl", "-lpthread"]
     for made, name, more in ((EMPTY_HOOK, "empty_hook.c", library), (LEAST_HOOK, "least_hook.c", library),
+                             (LEAST_PYTHON_MEMORY, "least_memory.c", library + ["-DPYTHON_ALLOCATORS"]),
+                             (LEAST_MALLOC, "least_memory.c", library + ["-DMALLOC"]),
+                             (EMPTY_MEMORY, "least_memory.c", library + ["-DPYTHON_ALLOCATORS", "-DMALLOC", "-DEMPTY"]),
                              (MALLOCS, "native_mallocs.c", library), (WHOLE, "whole.c", [])):
         done = subprocess.run(compiler + flags + ["-o", made, os.path.join(BENCH, name)] + more)
         if done.returncode:
