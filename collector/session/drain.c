@@ -133,7 +133,7 @@ static void note_lifecycle(struct process *process, const struct events *events)
 	for (uint32_t i = 0; i < events->events; i++) {
 		uint32_t head = events->heads[i];
 
-		ticks = wire_is_time(wire_head_plain_kind(head)) ? *extra : ticks + events->ticks[i];
+		ticks = wire_time_of(wire_head_plain_kind(head), ticks, events->ticks[i], extra);
 		if (wire_head_plain_kind(head) == WIRE_EXTENDED)
 			note_event(process, wire_head_kind(head), wire_number(head, extra), ticks);
 		extra += wire_extra_words(head);

@@ -259,12 +259,6 @@ static bool makes_generator(const void *frame)
 	       last_instruction(frame) < (const uint8_t *)code_of(frame) + python_basic_size(python.code_type);
 }
 
-static void put(uint32_t head)
-{
-	if (unlikely(!writer_put_fast(thread_self.writer, head)))
-		writer_put(thread_self.writer, head);
-}
-
 /* The call of code of which known_value() is not 0. */
 static __attribute__((noinline)) void begin_known(const void *frame, int thrown, uint64_t value)
 {
@@ -274,7 +268,7 @@ static __attribute__((noinline)) void begin_known(const void *frame, int thrown,
 	if (value & CODE_IS_COROUTINE && !python_is_awaiter(python_running_frame()))
 		writer_put_step(thread_self.writer, head, definitions_task(kind, frame));
 	else
-		put(head);
+		writer_put_plain(thread_self.writer, head);
 }
 
 static __attribute__((noinline)) bool end_known(const void *frame, const struct object *result)
@@ -283,7 +277,7 @@ static __attribute__((noinline)) bool end_known(const void *frame, const struct 
 
 	if (!value)
 		return false;
-	put(wire_head(end_kind(frame, result), DEFINITION_ID((uint32_t)value)));
+	writer_put_plain(thread_self.writer, wire_head(end_kind(frame, result), DEFINITION_ID((uint32_t)value)));
 	return true;
 }
 

@@ -254,7 +254,7 @@ static struct object *record_call_calibrated(struct object *const *arguments, si
 	if (!thread_self.called)
 		return record_function_fast(WIRE_C_CALL, arguments, shift);
 	if (type != python.function_type && type != python.method_type && writer_finds_room(thread_self.writer))
-		writer_put_other_call(thread_self.writer);
+		writer_put_plain(thread_self.writer, wire_head(WIRE_OTHER_CALL, 0));
 	return python.none;
 }
 

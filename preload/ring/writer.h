@@ -447,12 +447,10 @@ static inline int writer_finds_room(struct writer *writer)
 	return writer_has_room(writer);
 }
 
-/* Writes WIRE_OTHER_CALL. Only with room. */
-static inline void writer_put_other_call(struct writer *writer)
+/* Writes an event without extra words, after a pause of any length. Only with room. */
+static inline void writer_put_plain(struct writer *writer, uint32_t head)
 {
-	uint32_t head = wire_head(WIRE_OTHER_CALL, 0);
-
-	if (!writer_put_fast(writer, head))
+	if (unlikely(!writer_put_fast(writer, head)))
 		writer_put(writer, head);
 }
 

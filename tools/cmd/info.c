@@ -308,18 +308,9 @@ static void print_changes(struct output *output, const struct trace *trace, cons
 	}
 }
 
-static void print_process(struct output *output, struct trace *trace, const struct trace_process *process, bool quick)
+/* Prints what the settings of the recording leave out or add. */
+static void print_settings(struct output *output, struct trace *trace, const struct trace_process *process, bool quick)
 {
-	const json_t *arguments = json_object_get(process->meta, "argv");
-	const json_t *argument;
-	size_t i;
-
-	output_format(output, "\nprocess %lld, child of %lld: Python ", (long long)process->pid,
-		      (long long)process->ppid);
-	print_text(output, trace_process_text(process, "python"));
-	output_string(output, ", started by ");
-	print_text(output, trace_process_text(process, "start"));
-	print_end(output, process);
 	if (trace_process_has_native_stacks(process))
 		output_string(output, "; with native stacks");
 	if (counts_native_stacks(process, quick))
@@ -341,6 +332,14 @@ static void print_process(struct output *output, struct trace *trace, const stru
 		output_string(output, "; only what is alive was kept");
 	if (json_object_get(process->end, "sampler"))
 		output_string(output, " until its sampler was killed");
+}
+
+static void print_command(struct output *output, const struct trace_process *process)
+{
+	const json_t *arguments = json_object_get(process->meta, "argv");
+	const json_t *argument;
+	size_t i;
+
 	output_string(output, "\n ");
 	json_array_foreach((json_t *)arguments, i, argument)
 	{
@@ -348,13 +347,25 @@ static void print_process(struct output *output, struct trace *trace, const stru
 		output_argument(output, text_of(json_string_value(argument)));
 	}
 	output_char(output, '\n');
+}
+
+static void print_process(struct output *output, struct trace *trace, const struct trace_process *process, bool quick)
+{
+	output_format(output, "\nprocess %lld, child of %lld: Python ", (long long)process->pid,
+		      (long long)process->ppid);
+	print_text(output, trace_process_text(process, "python"));
+	output_string(output, ", started by ");
+	print_text(output, trace_process_text(process, "start"));
+	print_end(output, process);
+	print_settings(output, trace, process, quick);
+	print_command(output, process);
 	if (trace_process_text(process, "title")[0]) {
 		output_string(output, "  title: ");
 		print_text(output, trace_process_text(process, "title"));
 		output_char(output, '\n');
 	}
 	print_changes(output, trace, process);
-	for (i = 0; i < process->thread_count; i++)
+	for (size_t i = 0; i < process->thread_count; i++)
 		print_thread(output, trace, trace->threads[process->threads[i]]);
 	if (trace_sum(process->lost)) {
 		output_string(output, "  threads without a ring\n");
