@@ -135,7 +135,7 @@ SCENARIO(death, at_any_moment, SUPPORTED)
 {
 	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
 	struct oracle *oracle = oracle_new(directory);
-	unsigned deaths = test_all() ? DEATHS_ALL : DEATHS_FEW;
+	unsigned deaths = test_at_length(python) ? DEATHS_ALL : DEATHS_FEW;
 
 	python_needs(python, "ctypes");
 	srandom((unsigned)getpid());

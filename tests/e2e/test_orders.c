@@ -8,10 +8,10 @@
 
 #include "harness.h"
 
-/* Ten minutes over all interpreters in make check-all. */
+/* At length with one interpreter of each hook in make check-all. */
 SCENARIO_SOME(orders, at_random, SUPPORTED)
 {
-	const char *seconds = test_all() ? "75" : "10", *processes = test_all() ? "50" : "9";
+	const char *seconds = test_at_length(python) ? "75" : "10", *processes = test_at_length(python) ? "50" : "9";
 	/* A running Python cannot load a library that needs the address sanitizer. */
 	const char *kinds = built_with_asan() ? "whole,kept" : "whole,kept,bare";
 	char *seed = text("%ld", (long)time(NULL));

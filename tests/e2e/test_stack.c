@@ -65,11 +65,12 @@ SCENARIO(stack, busy, 6)
 
 	python_needs(python, "ctypes");
 	outcome = run(.python = python, .how = JOB_BARE, .timeout_s = 300,
-		      .args = {"@stacks_busy.py", build_path("evprof"), test_all() ? "100" : "15"});
+		      .args = {"@stacks_busy.py", build_path("evprof"), test_at_length(python) ? "100" : "15"});
 	said = json_loads(outcome->out, 0, NULL);
 	expect(outcome, outcome->status == 0 && said, "it ends well");
 	seen = json_integer_value(json_object_get(said, "seen"));
-	expect(outcome, seen == (test_all() ? 300 : 45), "each thread is in each look, not %lld times", seen);
+	expect(outcome, seen == (test_at_length(python) ? 300 : 45), "each thread is in each look, not %lld times",
+	       seen);
 	expect(outcome, json_array_size(json_object_get(said, "wrong")) == 0, "no stack is one that it cannot have");
 	expect(outcome, json_integer_value(json_object_get(said, "whole")) * 2 > seen, "most are complete");
 	expect(outcome, json_integer_value(json_object_get(said, "depth")) > 8, "and some are deep");

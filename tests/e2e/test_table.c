@@ -309,9 +309,10 @@ SCENARIO_SOME(table, random_traces, SUPPORTED)
 {
 	const size_t kinds = sizeof(random_choices) / sizeof(random_choices[0]);
 	struct outcome *place = run(.how = JOB_BARE, .args = {"true"});
-	struct outcome *writer = run(.python = python, .how = JOB_BARE,
-				     .args = {"@../table/random_traces.py", place->directory, test_all() ? "80" : "8"});
-	size_t count = test_all() ? 80 : 8;
+	struct outcome *writer =
+	    run(.python = python, .how = JOB_BARE,
+		.args = {"@../table/random_traces.py", place->directory, test_at_length(python) ? "80" : "8"});
+	size_t count = test_at_length(python) ? 80 : 8;
 
 	expect(writer, writer->status == 0, "the traces are written");
 	for (size_t i = 0; i < count; i += 8) {

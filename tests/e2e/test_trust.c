@@ -460,7 +460,8 @@ static bool is_plain(const char *text)
 
 SCENARIO(trust, a_collector_that_writes_anything, SUPPORTED)
 {
-	struct job job = {.python = python, .how = JOB_BARE, .args = {"@under_fire.py", test_all() ? "20" : "3"}};
+	struct job job = {
+	    .python = python, .how = JOB_BARE, .args = {"@under_fire.py", test_at_length(python) ? "20" : "3"}};
 	struct outcome *bare, *outcome;
 	char *name;
 
