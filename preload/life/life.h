@@ -51,7 +51,10 @@ bool process_detach(void);
  */
 bool life_leave(void);
 
-/* The slow path: a new thread, a full ring, a fork, a stop. NULL: the event is lost (and counted), or not wanted. */
+/*
+ * The slow path: the end of a chunk, a new thread, a full ring, a fork, a stop. NULL: the event is lost (and counted),
+ * or not wanted.
+ */
 struct writer *writer_refill(unsigned kind) __attribute__((cold, noinline));
 
 /*
@@ -67,11 +70,7 @@ static inline struct writer *writer_reserve(unsigned kind)
 {
 	struct writer *writer = thread_self.writer;
 
-	if (unlikely(writer->head >= __atomic_load_n(&writer->room, __ATOMIC_RELAXED)))
-		return writer_refill(kind);
-	if (unlikely(writer->head >= __atomic_load_n(&writer->limit, __ATOMIC_RELAXED)))
-		writer_take_chunk(writer);
-	return writer;
+	return writer_has_room(writer) ? writer : writer_refill(kind);
 }
 
 /* Between two checks whether the collector still exists: words of a thread, and time. */

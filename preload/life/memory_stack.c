@@ -486,16 +486,13 @@ static __attribute__((noinline)) bool write_elsewhere(struct writer *writer, uns
 
 bool memory_stack_write(unsigned kind, bool attached)
 {
-	struct writer *writer = thread_self.writer;
+	struct writer *writer = writer_reserve(kind);
 	struct memory_stack *stack;
 	const void *state;
 	const char *top;
 
-	if (unlikely(!writer_has_room(writer))) {
-		writer = writer_reserve(kind);
-		if (!writer)
-			return false;
-	}
+	if (unlikely(!writer))
+		return false;
 	state = own_frames_state(attached);
 	stack = thread_self.stack;
 	if (unlikely(!stack || stack->state != state || !stack->usable || !state))

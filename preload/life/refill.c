@@ -539,6 +539,10 @@ struct writer *writer_refill(unsigned kind)
 {
 	struct writer *writer = thread_self.writer;
 
+	if (writer->head < __atomic_load_n(&writer->room, __ATOMIC_RELAXED)) {
+		writer_take_chunk(writer);
+		return writer;
+	}
 	if ((kind >= WIRE_TIME && kind != WIRE_LINE) || !(writer_goes_on_losing(writer) || has_no_quarter(writer)))
 		return look_for_room(kind);
 	room_count_lost(writer, kind);
