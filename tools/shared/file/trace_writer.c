@@ -36,9 +36,7 @@
 /* What was found of a thread's noise. Threads share a place now and then; then each is tried again. */
 struct noise_trial {
 	uint32_t process, thread;
-	uint32_t left; /* chunks until the next one; 0: it is due */
-	uint32_t every;
-	bool due; /* with this chunk */
+	uint32_t chunks; /* with noise, so far */
 	bool recurs[COLUMNS_PARTS];
 };
 
@@ -196,40 +194,40 @@ static size_t compress_part(struct trace_packer *packer, uint8_t *out, size_t ro
 static size_t try_noise(struct trace_packer *packer, uint8_t *out, size_t room, const uint8_t *raw, size_t bytes,
 			bool *recurs)
 {
-	size_t coded = compress_part(packer, out, room, raw, bytes, true);
 	size_t searched = compress_part(packer, out, room, raw, bytes, false);
+	size_t coded = compress_part(packer, out, room, raw, bytes, true);
 
 	*recurs = !ZSTD_isError(searched) && !ZSTD_isError(coded) && searched * 5 < coded * 4;
-	return *recurs ? searched : compress_part(packer, out, room, raw, bytes, true);
+	return *recurs ? compress_part(packer, out, room, raw, bytes, false) : coded;
 }
 
-/* The place of the chunk's thread, and whether a trial is due. The first are close: programs begin with imports. */
+/* What was found of the noise of the chunk's thread. */
 static struct noise_trial *find_trial(struct trace_packer *packer, const struct trace_chunk *chunk)
 {
 	struct noise_trial *trial = &packer->trials[(chunk->process * 31 + chunk->thread) % TRIAL_THREADS];
 
 	if (trial->process != chunk->process || trial->thread != chunk->thread)
 		*trial = (struct noise_trial){.process = chunk->process, .thread = chunk->thread};
-	trial->due = !trial->left;
-	if (trial->due) {
-		trial->every = trial->every ? trial->every * 2 : 1;
-		trial->every = trial->every < TRIAL_EVERY ? trial->every : TRIAL_EVERY;
-		trial->left = trial->every;
-	}
-	trial->left--;
 	return trial;
 }
 
-/* A frame for each part, one after the other. Returns their size, or an error of zstd's. trial: only for noise. */
+/* Whether a thread's noise is tried after that many chunks. The first trials are close: programs begin with imports. */
+static bool is_trial_due(uint32_t chunks)
+{
+	return chunks < TRIAL_EVERY ? !(chunks & (chunks - 1)) : chunks % TRIAL_EVERY == 0;
+}
+
+/* A frame for each part, one after the other. Returns their size, or an error of zstd's. */
 static size_t compress_parts(struct trace_packer *packer, uint8_t *out, size_t room, const uint8_t *raw,
 			     const struct columns_part *parts, unsigned count, struct noise_trial *trial)
 {
+	bool due = is_trial_due(trial->chunks++);
 	size_t stored = 0;
 
 	for (unsigned i = 0; i < count; raw += parts[i++].bytes) {
 		size_t bytes = parts[i].bytes, left = room - stored, size;
 
-		if (parts[i].noise && trial->due)
+		if (parts[i].noise && due)
 			size = try_noise(packer, out + stored, left, raw, bytes, &trial->recurs[i]);
 		else
 			size =
@@ -247,15 +245,15 @@ static size_t compress_payload(struct trace_packer *packer, uint8_t *out, const 
 {
 	struct columns_part parts[COLUMNS_PARTS] = {{.bytes = raw_bytes}};
 	size_t events = chunk->events, extras = chunk->extras, stored;
-	struct noise_trial *trial = NULL;
+	struct noise_trial none = {0}, *trial = &none;
 	unsigned count = 1;
 
 	*codec = TRACE_CODEC_NONE;
 	if (raw_bytes >= COMPRESS_MIN_BYTES && make_contexts(packer)) {
-		if (chunk->type == TRACE_CHUNK_EVENTS && (events + extras) * 8 == raw_bytes) {
+		if (chunk->type == TRACE_CHUNK_EVENTS && (events + extras) * 8 == raw_bytes)
 			count = columns_parts(events, extras, parts);
+		if (count > 1)
 			trial = find_trial(packer, chunk);
-		}
 		stored = compress_parts(packer, out, packer->capacity - sizeof(*chunk) - 8, raw, parts, count, trial);
 		if (!ZSTD_isError(stored) && stored < raw_bytes) {
 			*codec = TRACE_CODEC_ZSTD;
