@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include <stdatomic.h>
 
+#include "least_counter.h"
 #include "least_start.h"
 
 #define WORDS ((uint64_t)1 << 19)
@@ -18,18 +19,6 @@
 static uint64_t words[WORDS];
 static uint64_t count, last;
 static _Atomic uint64_t published;
-
-static inline uint64_t counter(void)
-{
-#if defined(__x86_64__)
-	return __builtin_ia32_rdtsc() >> 3;
-#else
-	uint64_t ticks;
-
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-	return ticks;
-#endif
-}
 
 static inline void put(uint64_t word)
 {

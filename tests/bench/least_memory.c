@@ -5,8 +5,8 @@
  * Python's three domains (-DPYTHON_ALLOCATORS), malloc() and its family (-DMALLOC). For each allocation and each free
  * it reads the time-stamp counter and stores two words, the address in the second one, in memory of the thread that
  * nobody reads. It knows no stack, reports nothing and would lose everything but the last 4 MiB: what evprof adds to it
- * is the price of stacks, of shared memory, and of its collector. With -DEMPTY it only calls what it stands before:
- * nobody who looks at each allocation can cost less, whatever he takes of it.
+ * is the price of stacks, of shared memory, and of its collector. With -DEMPTY it only calls what it stands before, and
+ * notes which calls serve others: who looks at each allocation cannot cost less, whatever is taken of it.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+
+#include "least_counter.h"
 
 #define WORDS ((uint64_t)1 << 19)
 
@@ -37,18 +39,6 @@ static __thread struct {
 	uint64_t count, last;
 	_Atomic uint64_t published;
 } ring __attribute__((tls_model("initial-exec")));
-
-static inline uint64_t counter(void)
-{
-#if defined(__x86_64__)
-	return __builtin_ia32_rdtsc() >> 3;
-#else
-	uint64_t ticks;
-
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-	return ticks;
-#endif
-}
 
 static __attribute__((noinline)) int begin(void)
 {
@@ -131,59 +121,55 @@ static int installed;
 /* pymalloc takes large blocks from the raw domain. */
 static __thread int inside __attribute__((tls_model("initial-exec")));
 
-static void *least_malloc(void *context, size_t size)
+/* Whether the program asked, and not an allocator. */
+static inline int enter(void)
 {
-	const struct allocator *next = context;
 	int outer = !inside;
-	void *block;
 
 	inside = 1;
-	block = next->malloc(next->context, size);
+	return outer;
+}
+
+static inline void *leave(int outer, void *block, size_t size)
+{
 	if (outer) {
 		put(block, size);
 		inside = 0;
 	}
 	return block;
+}
+
+static void *least_malloc(void *context, size_t size)
+{
+	const struct allocator *next = context;
+	int outer = enter();
+
+	return leave(outer, next->malloc(next->context, size), size);
 }
 
 static void *least_calloc(void *context, size_t count, size_t size)
 {
 	const struct allocator *next = context;
-	int outer = !inside;
-	void *block;
+	int outer = enter();
 
-	inside = 1;
-	block = next->calloc(next->context, count, size);
-	if (outer) {
-		put(block, count * size);
-		inside = 0;
-	}
-	return block;
+	return leave(outer, next->calloc(next->context, count, size), count * size);
 }
 
 static void *least_realloc(void *context, void *old, size_t size)
 {
 	const struct allocator *next = context;
-	int outer = !inside;
-	void *block;
+	int outer = enter();
 
-	inside = 1;
-	block = next->realloc(next->context, old, size);
-	if (outer) {
-		put(block, size);
-		inside = 0;
-	}
-	return block;
+	return leave(outer, next->realloc(next->context, old, size), size);
 }
 
 static void least_free(void *context, void *block)
 {
 	const struct allocator *next = context;
-	int outer = !inside;
+	int outer = enter();
 
 	if (outer && block)
 		put(block, 0);
-	inside = 1;
 	next->free(next->context, block);
 	if (outer)
 		inside = 0;
