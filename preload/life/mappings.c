@@ -8,10 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ring/process.h"
+#include "ring/clock.h"
 
 #define TEXT_BYTES_MAX (UINT64_C(4) << 20)
-#define LONGEST_US 50000
+#define CPU_NS_MAX UINT64_C(50000000)
+#define WALL_NS_MAX UINT64_C(1000000000)
 #define GUARD_BYTES_MAX (UINT64_C(1) << 20)
 #define ARENA_BYTES (UINT64_C(64) << 20) /* glibc's arenas begin at multiples of it */
 #define LINE_BYTES 192
@@ -93,9 +94,10 @@ static void take_text(struct mappings *mappings, struct line *line, const char *
 	}
 }
 
+/* A busy machine makes a short reading long: the bound is in CPU time first. */
 bool mappings_read(struct mappings *mappings)
 {
-	uint64_t until_us = process_now_us() + LONGEST_US;
+	uint64_t cpu_end = clock_thread_cpu() + CPU_NS_MAX, wall_end = clock_ns(CLOCK_MONOTONIC) + WALL_NS_MAX;
 	int fd = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
 	struct line line = {.used = 0};
 	size_t bytes = 0;
@@ -104,7 +106,7 @@ bool mappings_read(struct mappings *mappings)
 
 	if (fd < 0)
 		return false;
-	while (bytes < TEXT_BYTES_MAX && process_now_us() < until_us) {
+	while (bytes < TEXT_BYTES_MAX && clock_thread_cpu() < cpu_end && clock_ns(CLOCK_MONOTONIC) < wall_end) {
 		size = read(fd, text, sizeof(text));
 		if (size <= 0)
 			break;

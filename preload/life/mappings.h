@@ -3,7 +3,7 @@
  *
  * The process reads it itself: it does not wait for a collector in `evprof run`, and is gone when one looks. The kernel
  * walks the page tables, which takes a tenth of the time that freeing them takes: so a process with more than 4 GiB is
- * not read, nor text after 4 MiB or 50 ms. Needs no memory; errno may change.
+ * not read, nor text after 4 MiB, 50 ms of CPU time or a second. Needs no memory; errno may change.
  */
 #ifndef PRELOAD_MAPPINGS_H
 #define PRELOAD_MAPPINGS_H
