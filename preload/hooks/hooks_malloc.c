@@ -53,33 +53,36 @@ static void put_mapping(struct writer *writer, const struct native_event *event)
 	writer_put_words(writer, wire_extended(event->kind, 2, event->file), extra);
 }
 
+/* Whether the Python stack stands before an event. Of a free it shows readers whether the program still runs. */
+static bool has_stack(unsigned kind)
+{
+	if (kind == WIRE_MUNMAP || kind == WIRE_REALLOC_BEGIN)
+		return false;
+	return kind != WIRE_FREE || hooks_malloc_way == HOOKS_MALLOC_SAMPLED;
+}
+
 /*
  * Writes the Python stack, or the place, before an allocation, by loads alone: what allocates may hold any lock, and
  * the thread may be without the GIL. A signal handler that allocates meanwhile loses its event. One that runs on a
  * stack of its own has the stack of the thread's last allocation, because it may have interrupted the interpreter
- * anywhere. Of a free it is the stack, in samples only: it shows readers whether the program still runs. Returns the
- * writer; NULL: the event is lost, and counted.
+ * anywhere. False: the event is lost, and counted.
  */
-static struct writer *write_stack(struct writer *writer, unsigned kind)
+static inline bool write_stack(struct writer *writer, unsigned kind)
 {
-	bool written;
-
-	if (kind == WIRE_MUNMAP || kind == WIRE_REALLOC_BEGIN)
-		return writer;
-	if (kind == WIRE_FREE && hooks_malloc_way != HOOKS_MALLOC_SAMPLED)
-		return writer;
 	if (memory_place_known && kind != WIRE_FREE) {
-		writer_enter();
 		memory_place_write(writer, false);
 		ring_publish(writer->slot, writer->head);
-		writer_leave();
 	}
-	if (!memory_stack_known)
-		return writer;
-	writer_enter();
-	written = memory_stack_write(kind, false);
+	return !memory_stack_known || memory_stack_write(kind, false);
+}
+
+/* After an event that was written or lost. */
+static void end_event(void)
+{
+	if (thread_self.lost_block == WRITER_LOST_MALLOC) /* of this event, which is never retracted */
+		thread_self.lost_block = NULL;
+	room_settle(thread_self.writer);
 	writer_leave();
-	return written ? writer_reserve(kind) : NULL;
 }
 
 static void record_event(void *argument)
@@ -87,19 +90,34 @@ static void record_event(void *argument)
 	const struct native_event *event = argument;
 	struct writer *writer = writer_reserve(event->kind);
 
-	if (writer && !event->signal_stack)
-		writer = write_stack(writer, event->kind);
 	writer_enter();
-	if (thread_self.lost_block == WRITER_LOST_MALLOC) /* of this event, which is never retracted */
-		thread_self.lost_block = NULL;
+	if (writer && !event->signal_stack && has_stack(event->kind))
+		writer = write_stack(writer, event->kind) ? writer_reserve(event->kind) : NULL;
 	if (writer && wire_is_memory(event->kind))
 		put_allocation(writer, event);
 	else if (writer && event->kind == WIRE_REALLOC_BEGIN)
 		writer_put_realloc_begin(writer, (const void *)event->block);
 	else if (writer)
 		put_mapping(writer, event);
-	room_settle(thread_self.writer);
+	end_event();
+}
+
+bool hooks_malloc_record_with_stack(unsigned kind, const void *block, size_t size)
+{
+	struct writer *writer = thread_self.writer;
+	bool done;
+
+	if (hooks_malloc_way == HOOKS_MALLOC_NATIVE_STACK || hooks_malloc_way == HOOKS_MALLOC_SAMPLED ||
+	    own_stack_is_wanted())
+		return false;
+	writer_enter();
+	if (unlikely(!write_stack(writer, kind))) {
+		end_event();
+		return true;
+	}
+	done = hooks_malloc_has_room(writer) && hooks_malloc_put(writer, kind, block, size);
 	writer_leave();
+	return done;
 }
 
 /* Counts an event of a signal handler that has interrupted the writing of another. */

@@ -34,6 +34,12 @@ void hooks_malloc_set(void);
 void hooks_malloc_record_any(unsigned kind, const void *block, size_t size, const void *old)
     __attribute__((cold, noinline));
 
+/*
+ * Records a malloc or calloc of a small block with its stack or place, where no other thread, image or pause is in the
+ * way. False: nothing of the event is written.
+ */
+bool hooks_malloc_record_with_stack(unsigned kind, const void *block, size_t size) __attribute__((noinline));
+
 /* A realloc of the block is about to begin. */
 void hooks_malloc_record_begin(const void *old) __attribute__((cold, noinline));
 
@@ -59,9 +65,12 @@ static inline __attribute__((always_inline)) bool hooks_malloc_is_sampled_free(u
 	return false;
 }
 
-/* Writes an event of two words. False: nothing is written. */
-static inline __attribute__((always_inline)) bool hooks_malloc_put(struct writer *writer, uint32_t head, uint64_t extra)
+/* Writes an event of two words, of a size that fits the first. False: nothing is written. */
+static inline __attribute__((always_inline)) bool hooks_malloc_put(struct writer *writer, unsigned kind,
+								   const void *block, size_t size)
 {
+	uint32_t head = wire_memory_head(kind, WIRE_DOMAIN_NATIVE, size);
+	uint64_t extra = wire_memory_word((uintptr_t)block, 0);
 	uint64_t at = writer_take(writer, 2), now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks;
 
 	if (unlikely(ticks >= writer->pause)) {
@@ -85,20 +94,25 @@ static inline __attribute__((always_inline)) bool hooks_malloc_is_plain(unsigned
 }
 
 /*
- * Records a malloc, calloc or free. The margin of free words is for what this may have interrupted: an event whose room
- * was checked, and whose words are not taken yet.
+ * Whether an event may be written here and now. The margin of free words is for what this may have interrupted: an
+ * event whose room was checked, and whose words are not taken yet.
  */
+static inline __attribute__((always_inline)) bool hooks_malloc_has_room(const struct writer *writer)
+{
+	return likely(writer->head + WRITER_SPARE_WORDS <= __atomic_load_n(&writer->limit, __ATOMIC_RELAXED));
+}
+
+/* Records a malloc, calloc or free. */
 static inline __attribute__((always_inline)) void hooks_malloc_record(unsigned kind, const void *block, size_t size)
 {
 	struct writer *writer = thread_self.writer;
 
 	if (hooks_malloc_way == HOOKS_MALLOC_SAMPLED && likely(!hooks_malloc_is_sampled_free(kind, block, size)))
 		return;
-	if (likely(size >> WIRE_SIZE_LOW_BITS == 0) && hooks_malloc_is_plain(kind) &&
-	    likely(writer->head + WRITER_SPARE_WORDS <= __atomic_load_n(&writer->limit, __ATOMIC_RELAXED)) &&
+	if (likely(size >> WIRE_SIZE_LOW_BITS == 0) && hooks_malloc_has_room(writer) &&
 	    likely(!thread_self.writing && writer_is_quiet(writer)) &&
-	    likely(hooks_malloc_put(writer, wire_memory_head(kind, WIRE_DOMAIN_NATIVE, size),
-				    wire_memory_word((uintptr_t)block, 0))))
+	    likely(hooks_malloc_is_plain(kind) ? hooks_malloc_put(writer, kind, block, size)
+					       : hooks_malloc_record_with_stack(kind, block, size)))
 		return;
 	hooks_malloc_record_any(kind, block, size, NULL);
 }

@@ -274,7 +274,10 @@ const void *own_frames_waiting_state(void)
 {
 	const void *own = python.PyGILState_GetThisThreadState();
 
-	return !own || own == python.current_thread_state() || python.Py_IsInitialized() ? own : NULL;
+	/* From 3.12 on the caller has found that it is not the current one. */
+	if (!own || (!python.monitoring && own == python.current_thread_state()))
+		return own;
+	return python.Py_IsInitialized() ? own : NULL;
 }
 
 const void *own_frames_shown_code(const char *frame)
