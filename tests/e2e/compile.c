@@ -19,6 +19,15 @@ static uint64_t hash_of(const char *words, uint64_t hash)
 	return hash;
 }
 
+/*
+ * $1: the library, $2: its name, $3: the source, $4: flags. Under another name first: another scenario may compile the
+ * same. The first one's stays, because its program may have mapped it already, and symbols are read from the file that
+ * was mapped.
+ */
+static const char script[] =
+    "mkdir -p \"${1%/*}\" && cc -shared -fPIC -w $4 -o \"$2\" \"$3\" -lpthread -ldl && cp \"$2\" \"$1.$$\" && "
+    "{ ln \"$1.$$\" \"$1\" 2>/dev/null; rm \"$1.$$\"; test -r \"$1\"; }";
+
 /* A folder for each text of the source and flags: what is there is never out of date. */
 const char *compile(const char *source, const char *name, const char *flags)
 {
@@ -32,13 +41,7 @@ const char *compile(const char *source, const char *name, const char *flags)
 	free(words);
 	if (access(library, R_OK) == 0)
 		return library;
-	/* Under another name first: another scenario may compile the same. */
-	built =
-	    run(.how = JOB_BARE, .args = {"sh", "-c",
-					  text("mkdir -p '%s' && cc -shared -fPIC -w %s -o %s '%s' -lpthread -ldl && "
-					       "cp %s '%s.%d' && mv '%s.%d' '%s'",
-					       folder, flags, name, program_path(source), name, library, (int)getpid(),
-					       library, (int)getpid(), library)});
+	built = run(.how = JOB_BARE, .args = {"sh", "-c", script, "sh", library, name, program_path(source), flags});
 	cr_assert_eq(built->status, 0, "%s", built->err);
 	return library;
 }
