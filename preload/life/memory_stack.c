@@ -38,6 +38,7 @@ struct copied_frame {
 /* Cleared in the child of a fork, which has an empty copy. */
 struct memory_stack {
 	const void *state; /* the PyThreadState that the copy is of */
+	const void *known; /* that state, if the copy has frames, and all have names; else NULL: see write_slowly() */
 	bool usable;	   /* ids of code may be used in its interpreter */
 	bool unknown;	   /* a frame is written as unknown */
 	bool cut;	   /* frames further out than the first are left out */
@@ -338,6 +339,7 @@ static __attribute__((noinline)) bool write_slowly(struct writer *writer, unsign
 	struct memory_stack *stack = thread_self.stack;
 	int64_t changed;
 
+	stack->known = NULL;
 	for (int turn = 0; turn < 3; turn++) {
 		changed = -1;
 		if (!writer->knows_stack || stack->forgotten != forgotten_ids() || (stack->unknown && attached)) {
@@ -350,8 +352,10 @@ static __attribute__((noinline)) bool write_slowly(struct writer *writer, unsign
 			changed = take_all_frames(stack, top);
 		for (uint32_t i = (uint32_t)changed; i < stack->depth; i++)
 			describe(stack, writer, i, attached);
-		if (write_change(stack, writer, kind, (uint32_t)changed))
+		if (write_change(stack, writer, kind, (uint32_t)changed)) {
+			stack->known = stack->depth && !stack->unknown ? stack->state : NULL;
 			return true;
+		}
 		writer = writer_reserve(kind); /* the collector was exchanged, or events were lost meanwhile */
 		if (!writer)
 			return false;
@@ -375,7 +379,7 @@ static inline bool find_place(const struct memory_stack *stack, uint32_t i, cons
 }
 
 /* Only the innermost frame stands elsewhere. Otherwise as put_call(). */
-static bool put_moved(struct memory_stack *stack, struct writer *writer)
+static __attribute__((noinline)) bool put_moved(struct memory_stack *stack, struct writer *writer)
 {
 	struct copied_frame *copy = &stack->at[stack->depth - 1];
 	uint64_t place;
@@ -420,10 +424,10 @@ static __attribute__((noinline)) bool put_call(struct memory_stack *stack, struc
 }
 
 /*
- * What has mostly happened since the allocation before: nothing, or the innermost function has gone on, has called
- * another one, or has returned. Nothing is looked up. False: it is something else, and nothing was written.
+ * The innermost function has called another one, or has returned, or both. Nothing is looked up. False: it is something
+ * else, and nothing was written.
  */
-static inline bool write_step(struct memory_stack *stack, struct writer *writer, const char *top)
+static __attribute__((noinline)) bool write_call(struct memory_stack *stack, struct writer *writer, const char *top)
 {
 	uint32_t depth = stack->depth, inner = depth - 1, changed;
 	bool stays = top == stack->at[inner].frame;
@@ -435,11 +439,22 @@ static inline bool write_step(struct memory_stack *stack, struct writer *writer,
 	else if (!stays)
 		return false;
 	changed = inner + 1;
-	if (unlikely(!compare(stack, inner, &changed)))
-		return false;
-	if (likely(stays && changed == depth))
-		return true;
-	return stays && changed + 1 == depth ? put_moved(stack, writer) : put_call(stack, writer, top, changed, depth);
+	return compare(stack, inner, &changed) && put_call(stack, writer, top, changed, depth);
+}
+
+/* Whether the thread's frames further out than this one are those of the copy, and stand where they stood. */
+static inline bool is_same_outside(const struct memory_stack *stack, const struct copied_frame *copy)
+{
+	const uintptr_t mask = own_frames_instruction_mask();
+	const char *back = own_frames_back(copy->frame);
+
+	while (copy-- != stack->at) {
+		if (unlikely(back != copy->frame || own_frames_code(back) != copy->code ||
+			     own_frames_instruction(back, mask) != copy->instruction))
+			return false;
+		back = own_frames_back(back);
+	}
+	return back == stack->base;
 }
 
 /* The state is another one than that of the copy, if there is one. False: ids may not be used in its interpreter. */
@@ -455,6 +470,7 @@ static __attribute__((noinline)) bool begin_state(const void *state)
 		thread_self.stack = stack = wiped_memory_new(sizeof(*stack));
 	if (stack) {
 		stack->state = state;
+		stack->known = NULL;
 		stack->usable = usable;
 	}
 	thread_self.nesting--;
@@ -484,24 +500,38 @@ static __attribute__((noinline)) bool write_elsewhere(struct writer *writer, uns
 	return write_slowly(writer, kind, usable ? own_frames_top(state) : NULL, attached);
 }
 
-bool memory_stack_write(unsigned kind, bool attached)
+/* The slow path's registers are the caller's: so nothing is saved here but what the comparison needs. */
+bool memory_stack_write_step(bool attached)
 {
-	struct writer *writer = writer_reserve(kind);
-	struct memory_stack *stack;
-	const void *state;
+	const void *state = own_frames_state(attached);
+	struct memory_stack *stack = thread_self.stack;
+	struct writer *writer = thread_self.writer;
+	const struct copied_frame *inner;
 	const char *top;
 
-	if (unlikely(!writer))
+	if (unlikely(!state || !stack || stack->known != state || !writer_has_room(writer) || !writer->knows_stack ||
+		     stack->forgotten != forgotten_ids()))
+		return false;
+	top = own_frames_top(state);
+	inner = &stack->at[stack->depth - 1];
+	if (top != inner->frame || unlikely(own_frames_code(top) != inner->code) || !is_same_outside(stack, inner))
+		return write_call(stack, writer, top);
+	return own_frames_instruction(top, own_frames_instruction_mask()) == inner->instruction ||
+	       put_moved(stack, writer);
+}
+
+bool memory_stack_write_any(unsigned kind, bool attached)
+{
+	struct writer *writer = writer_reserve(kind);
+	struct memory_stack *stack = thread_self.stack;
+	const void *state;
+
+	if (!writer)
 		return false;
 	state = own_frames_state(attached);
-	stack = thread_self.stack;
-	if (unlikely(!stack || stack->state != state || !stack->usable || !state))
+	if (!stack || stack->state != state || !stack->usable || !state)
 		return write_elsewhere(writer, kind, state, attached);
-	top = own_frames_top(state);
-	if (likely(stack->depth && writer->knows_stack && stack->forgotten == forgotten_ids() &&
-		   !(stack->unknown && attached) && write_step(stack, writer, top)))
-		return true;
-	return write_slowly(writer, kind, top, attached);
+	return write_slowly(writer, kind, own_frames_top(state), attached);
 }
 
 void memory_stack_end(void)

@@ -26,6 +26,15 @@ void memory_stack_begin(void);
 void memory_stack_end_all(void);
 
 /*
+ * Of memory_stack_write(): what mostly has changed is nothing, the instruction of the innermost function, or which
+ * function that is. False: it is something else, or there is no room; nothing was written.
+ */
+bool memory_stack_write_step(bool attached) __attribute__((noinline));
+
+/* Of memory_stack_write(): everything else. */
+bool memory_stack_write_any(unsigned kind, bool attached) __attribute__((noinline));
+
+/*
  * Writes what has changed in the stack of the calling thread, before an event of this kind, an allocation. False: there
  * is no room, and the event is lost and counted. Only if memory_stack_known. A signal handler must not call it while it
  * runs (thread_self.writing, thread_self.nesting).
@@ -34,7 +43,10 @@ void memory_stack_end_all(void);
  * Otherwise Python is not called, as it may hold a lock of its own (tracemalloc in the raw domain); what cannot be
  * named so is written as unknown (0), and named at the next allocation of an attached thread.
  */
-bool memory_stack_write(unsigned kind, bool attached);
+static inline __attribute__((always_inline)) bool memory_stack_write(unsigned kind, bool attached)
+{
+	return __builtin_expect(memory_stack_write_step(attached), 1) || memory_stack_write_any(kind, attached);
+}
 
 /* The calling thread ends. */
 void memory_stack_end(void);
