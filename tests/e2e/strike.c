@@ -79,6 +79,9 @@ void strike(struct strike strike)
 	for (long waited = 0; !strike.oracle->pid && waited < BEGIN_TIMEOUT_US; waited += LOOK_US)
 		usleep(LOOK_US);
 	usleep((useconds_t)strike.delay_us);
+	for (long waited = 0; strike.after && access(strike.after, F_OK) && waited < BEGIN_TIMEOUT_US;
+	     waited += LOOK_US)
+		usleep(LOOK_US);
 	if (strike.oracle->pid)
 		strike.act(&strike);
 	_exit(0);

@@ -43,6 +43,7 @@ struct strike {
 	void (*act)(const struct strike *strike);
 	long argument;
 	const char *path;
+	const char *after; /* a file that is there by then, too; NULL: none */
 };
 
 /* Starts a striker; it ends by itself, or with the test. */

@@ -50,6 +50,8 @@ static struct run struck_run(const struct python *python, struct strike blow, co
 	struct run run = new_run();
 
 	blow.oracle = run.oracle;
+	/* On a busy machine a collector may be killed before it has begun a trace, and then it leaves none. */
+	blow.after = blow.act == strike_collector_signal ? text("%s/loss.evp", run.directory) : NULL;
 	if (blow.act)
 		strike(blow);
 	start_run(&run, python, variable, other);
