@@ -48,8 +48,9 @@ struct summary {
 	struct filter filter; /* everything */
 	struct output *output;
 	struct terminal terminal;
-	uint64_t own_ns;    /* of all functions */
-	uint32_t estimates; /* functions of which not all calls were recorded (--budget) */
+	uint64_t own_ns; /* of all functions */
+	/* Functions of which not all calls were recorded (--budget): estimated, and in no burst. */
+	uint32_t estimates, unsampled;
 	struct run_end end;
 };
 
@@ -127,8 +128,10 @@ static int put_functions(struct summary *summary)
 		return error;
 	error = count(summary, &profile, false);
 	summary->own_ns = own_ns(&profile);
-	for (uint32_t i = 0; i < profile.labels.count; i++)
+	for (uint32_t i = 0; i < profile.labels.count; i++) {
 		summary->estimates += profile.times[i].thinned && !profile_is_least(&profile.times[i]);
+		summary->unsampled += profile_is_least(&profile.times[i]);
+	}
 	functions = error ? 0 : find_first(&profile, first);
 	for (size_t i = 0; i < functions; i++) {
 		readable_set_label(&readable, &profile.labels.at[first[i]]);
@@ -297,6 +300,8 @@ static int put_recording(struct summary *summary, uint64_t events)
 				      terminal_time((double)(summary->own_ns - left), text));
 	} else if (summary->estimates) {
 		output_format(summary->output, "; %u functions are estimates", summary->estimates);
+	} else if (summary->unsampled) {
+		output_format(summary->output, "; calls of %u functions may be missing", summary->unsampled);
 	} else if (!getenv(ENV_BUDGET) && !trace_sample_rate(summary->trace)) {
 		output_string(summary->output, "; --calibrate measures its time");
 	}
