@@ -1,7 +1,8 @@
 #!/bin/sh
 # check_text.sh - nothing in the repository names a developer's machine or a package registry's host, and every source
 # file starts with a comment that says what it owns and has no line that is wider than 120 columns (clang-format leaves
-# comments as they are). Identifiers have the words of docs/glossary.md. Run by `make check-rules`.
+# comments as they are). Identifiers have the words of docs/glossary.md. A heading of a document is at most one level
+# below the one before, or its site is not built. Run by `make check-rules`.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 status=0
@@ -75,6 +76,18 @@ done | xargs awk -v limit=120 '
 			printf "%s:%d: %d columns, at most %d\n", FILENAME, FNR, length(line), limit
 			broken = 1
 		}
+	}
+	END { exit broken }
+' || status=1
+grep -E '^(\./)?(docs/.*|README)\.md$' "$list" | xargs awk '
+	FNR == 1 { level = 0; code = 0 }
+	/^ *```/ { code = !code }
+	!code && /^#+ / {
+		if (length($1) > level + 1 && level) {
+			printf "%s:%d: this heading leaves out a level\n", FILENAME, FNR
+			broken = 1
+		}
+		level = length($1)
 	}
 	END { exit broken }
 ' || status=1
