@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "util/grow.h"
 #include "util/why.h"
@@ -22,6 +23,8 @@
 
 #define BLOCK_BYTES 65536
 #define VERSION_BYTES 32
+#define TRIES 20 /* to read the stacks of a program that runs, with a pause between */
+#define PAUSE_NS 5000000
 
 /* "3.8.18 (default, ...": what Py_GetVersion() returns is in Python's data. */
 static bool parse_version(const char *text, int *minor, int *micro)
@@ -507,6 +510,21 @@ static const char *find_fields(struct layout *layout, struct process *process)
 	return NULL;
 }
 
+/* The program runs meanwhile: a thread that calls or returns has no stack for a moment. */
+static const char *find_fields_in_time(struct layout *layout, struct process *process)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	const struct sampling before = layout->fields;
+	const char *unknown = find_fields(layout, process);
+
+	for (int tries = 1; unknown && tries < TRIES; tries++) {
+		nanosleep(&pause, NULL);
+		layout->fields = before;
+		unknown = find_fields(layout, process);
+	}
+	return unknown;
+}
+
 static bool find_symbols(struct layout *layout, struct process *process)
 {
 	struct elf_symbol symbols[SYMBOLS] = {
@@ -553,7 +571,7 @@ int layout_find(struct layout *layout, struct process *process, char *why, size_
 	if (!layout->interpreter_count)
 		return complain(why, bytes, "the Python of process %d runs no interpreter: it begins, or has ended",
 				pid);
-	unknown = find_fields(layout, process);
+	unknown = find_fields_in_time(layout, process);
 	if (unknown)
 		return complain(why, bytes, "Python 3.%d.%d of process %d has its %s where evprof does not find them",
 				layout->minor, layout->micro, pid, unknown);
