@@ -276,7 +276,7 @@ static void switch_hooks(bool any)
 		hooks_monitoring_restart();
 }
 
-/* The events of all functions come again, from the next instruction on, or until 3.11 with switch_hooks(). */
+/* No function is thinned any more: the events of all come again after switch_hooks(false). */
 static void thin_nothing(void)
 {
 	for (uint32_t i = 0; i < budget.now.set.count; i++)
@@ -561,8 +561,8 @@ bool budget_begin(void)
 	return budget.on;
 }
 
-/* Whether a burst has had its CPU time: on a busy machine, or with other threads than Python's, it lasts longer. */
-static bool burst_ends(void)
+/* Whether there was enough CPU time since begin_ns: on a busy machine that takes longer than LISTEN_NS. */
+static bool has_listened(void)
 {
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), cpu_ns;
 
@@ -579,7 +579,7 @@ void budget_look(void)
 {
 	uint32_t forgotten = atomic_load_explicit(&process->ids_forgotten, memory_order_relaxed);
 
-	if (budget.listens && budget.on && burst_ends())
+	if (budget.listens && budget.on && has_listened())
 		atomic_store(&process->budget_due, 1);
 	if (unlikely(atomic_load_explicit(&process->budget_due, memory_order_relaxed)))
 		budget_turn(NULL);

@@ -48,6 +48,12 @@ static inline bool profile_is_least(const struct profile_times *times)
 	return times->thinned && times->calls_width2 <= 0 && (!times->unknown || !times->missing_own_ns);
 }
 
+/* Thinned, and some of it is estimated. */
+static inline bool profile_is_estimate(const struct profile_times *times)
+{
+	return times->thinned && !profile_is_least(times);
+}
+
 /* A caller and its callee. */
 struct profile_edge {
 	uint32_t caller; /* label numbers */

@@ -78,7 +78,7 @@ uint32_t report_count_estimates(const struct report_rows *rows)
 	uint32_t estimates = 0;
 
 	for (uint32_t i = 0; i < rows->count; i++)
-		estimates += rows->rows[i].times.thinned && !profile_is_least(&rows->rows[i].times);
+		estimates += profile_is_estimate(&rows->rows[i].times);
 	return estimates;
 }
 

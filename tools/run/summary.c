@@ -129,7 +129,7 @@ static int put_functions(struct summary *summary)
 	error = count(summary, &profile, false);
 	summary->own_ns = own_ns(&profile);
 	for (uint32_t i = 0; i < profile.labels.count; i++) {
-		summary->estimates += profile.times[i].thinned && !profile_is_least(&profile.times[i]);
+		summary->estimates += profile_is_estimate(&profile.times[i]);
 		summary->unsampled += profile_is_least(&profile.times[i]);
 	}
 	functions = error ? 0 : find_first(&profile, first);

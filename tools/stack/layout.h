@@ -40,7 +40,10 @@ static inline bool layout_has(const struct layout *layout, enum python_trait tra
 	return (layout->row->traits & trait) != 0;
 }
 
-/* Returns 0, or -1 with one line, without a period, in why. The caller calls layout_done() in both cases. */
+/*
+ * Returns 0, or -1 with one line, without a period, in why; that after a tenth of a second of looks, because a program
+ * that runs changes its stacks meanwhile. The caller calls layout_done() in both cases.
+ */
 int layout_find(struct layout *layout, struct process *process, char *why, size_t why_bytes);
 
 void layout_done(struct layout *layout);
