@@ -20,13 +20,13 @@ static uint64_t hash_of(const char *words, uint64_t hash)
 }
 
 /*
- * $1: the library, $2: its name, $3: the source, $4: flags. Under another name first: another scenario may compile the
- * same. The first one's stays, because its program may have mapped it already, and symbols are read from the file that
- * was mapped.
+ * $1: the library, $2: the source, $3: flags. Under another name first: another scenario may compile the same. The
+ * first one's stays, because its program may have mapped it already, and symbols are read from the file that was
+ * mapped.
  */
 static const char script[] =
-    "mkdir -p \"${1%/*}\" && cc -shared -fPIC -w $4 -o \"$2\" \"$3\" -lpthread -ldl && cp \"$2\" \"$1.$$\" && "
-    "{ ln \"$1.$$\" \"$1\" 2>/dev/null; rm \"$1.$$\"; test -r \"$1\"; }";
+    "mkdir -p \"${1%/*}\" && cc -shared -fPIC -w $3 -o \"${1##*/}\" \"$2\" -lpthread -ldl && "
+    "cp \"${1##*/}\" \"$1.$$\" && { ln \"$1.$$\" \"$1\" 2>/dev/null; rm \"$1.$$\"; test -r \"$1\"; }";
 
 /* A folder for each text of the source and flags: what is there is never out of date. */
 const char *compile(const char *source, const char *name, const char *flags)
@@ -41,7 +41,7 @@ const char *compile(const char *source, const char *name, const char *flags)
 	free(words);
 	if (access(library, R_OK) == 0)
 		return library;
-	built = run(.how = JOB_BARE, .args = {"sh", "-c", script, "sh", library, name, program_path(source), flags});
+	built = run(.how = JOB_BARE, .args = {"sh", "-c", script, "sh", library, program_path(source), flags});
 	cr_assert_eq(built->status, 0, "%s", built->err);
 	return library;
 }

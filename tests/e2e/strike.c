@@ -68,6 +68,11 @@ unsigned oracle_entries(const struct oracle *oracle)
 	return entries;
 }
 
+static bool may_begin(const struct strike *strike)
+{
+	return strike->oracle->pid && (!strike->after || access(strike->after, F_OK) == 0);
+}
+
 void strike(struct strike strike)
 {
 	pid_t pid = fork();
@@ -76,12 +81,9 @@ void strike(struct strike strike)
 	if (pid > 0)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	for (long waited = 0; !strike.oracle->pid && waited < BEGIN_TIMEOUT_US; waited += LOOK_US)
+	for (long waited = 0; !may_begin(&strike) && waited < BEGIN_TIMEOUT_US; waited += LOOK_US)
 		usleep(LOOK_US);
 	usleep((useconds_t)strike.delay_us);
-	for (long waited = 0; strike.after && access(strike.after, F_OK) && waited < BEGIN_TIMEOUT_US;
-	     waited += LOOK_US)
-		usleep(LOOK_US);
 	if (strike.oracle->pid)
 		strike.act(&strike);
 	_exit(0);

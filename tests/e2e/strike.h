@@ -36,14 +36,14 @@ long oracle_ended(const struct oracle *oracle);
 /* How many threads or processes have called. */
 unsigned oracle_entries(const struct oracle *oracle);
 
-/* What a striker does once the program counts and a delay has passed. */
+/* What a striker does once the program counts, a file is there if one is named, and a delay has passed. */
 struct strike {
 	const struct oracle *oracle;
 	long delay_us;
 	void (*act)(const struct strike *strike);
 	long argument;
 	const char *path;
-	const char *after; /* a file that is there by then, too; NULL: none */
+	const char *after; /* the file; NULL: none */
 };
 
 /* Starts a striker; it ends by itself, or with the test. */

@@ -375,17 +375,24 @@ SCENARIO_SOME(table, stretch_of_deep_calls, SUPPORTED)
 
 /* ---- the package by itself ------------------------------------------------------------------------------------- */
 
+/* python -m evprof with a trace, or something else. */
+static struct outcome *run_package(const struct python *python, const char *argument)
+{
+	struct job job = {.python = python, .how = JOB_BARE, .args = {"-m", "evprof", argument}};
+
+	set_paths(&job);
+	return job_run(&job);
+}
+
 SCENARIO_SOME(table, summary, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@threads.py"});
-	struct job job = {.python = python, .how = JOB_BARE, .args = {"-m", "evprof", outcome->trace}};
 	json_t *info = expect_trace(outcome, 1);
 	struct outcome *summary, *table;
 	size_t bytes;
-	char *data = file_read(outcome->trace, &bytes);
+	char *data = file_read(outcome->trace, &bytes), *cut = path_in(outcome, "cut");
 
-	set_paths(&job);
-	summary = job_run(&job);
+	summary = run_package(python, outcome->trace);
 	if (strstr(summary->err, "packed with zstd"))
 		cr_skip_test("%s cannot unpack zstd", python->name);
 	expect(summary, summary->status == 0 && !*summary->err, "the summary ends with 0");
@@ -395,41 +402,40 @@ SCENARIO_SOME(table, summary, SUPPORTED)
 	       "the summary counts as evprof info does");
 	expect(summary, strstr(summary->out, text("call %ld", info_events(info, "call"))) || info_threads(info) > 1,
 	       "the summary has the kinds");
-	file_write(path_in(outcome, "cut"), data, bytes / 2);
-	job.args[2] = path_in(outcome, "cut");
-	summary = job_run(&job);
-	table = tool("export", "-f", "csv", job.args[2], "-o", "/dev/null");
+	file_write(cut, data, bytes / 2);
+	summary = run_package(python, cut);
+	table = tool("export", "-f", "csv", cut, "-o", "/dev/null");
 	expect(summary, summary->status == 1 && strcmp(summary->err, table->err) == 0,
 	       "missing events are reported as evprof reports them: %s", table->err);
-	job.args[2] = program_path("table.py");
-	summary = job_run(&job);
+	json_decref(info);
+}
+
+SCENARIO_SOME(table, summary_of_what_is_no_trace, SUPPORTED)
+{
+	struct job version = {
+	    .python = python, .how = JOB_BARE, .args = {"-c", "import evprof; print('evprof', evprof.__version__)"}};
+	const char *old = program_path("../../unit/old/version1.evp");
+	struct outcome *summary = run_package(python, program_path("table.py")), *table;
+
 	expect(summary,
 	       summary->status == 2 && strstr(summary->err, "not an evprof trace") &&
 		   strstr(summary->err, "python -m evprof run /") && !strstr(summary->err, "Traceback"),
 	       "a program is refused, and how it is recorded");
-	job.args[0] = "-c";
-	job.args[1] = "import evprof; print('evprof', evprof.__version__)";
-	job.args[2] = NULL;
-	summary = job_run(&job);
+	set_paths(&version);
+	summary = job_run(&version);
 	expect(summary, strcmp(summary->out, tool("--version")->out) == 0,
 	       "the version of the package is that of the tool");
-	job.args[0] = "-m";
-	job.args[1] = "evprof";
-	job.args[2] = program_path("../../unit/old/version1.evp");
-	summary = job_run(&job);
-	table = tool("info", job.args[2]);
+	summary = run_package(python, old);
+	table = tool("info", old);
 	expect(summary, summary->status == 2 && strcmp(summary->err, table->err) == 0,
 	       "a trace of an earlier version is refused as evprof refuses it: %s", table->err);
-	job.args[2] = "/nonexistent.evp";
-	summary = job_run(&job);
+	summary = run_package(python, "/nonexistent.evp");
 	expect(summary,
 	       summary->status == 2 && !strcmp(summary->err, "evprof: /nonexistent.evp: No such file or directory\n"),
 	       "a file that is not there is named");
-	job.args[2] = "--help";
-	summary = job_run(&job);
+	summary = run_package(python, "--help");
 	expect(summary, summary->status == 0 && strncmp(summary->out, "usage: python -m evprof TRACE, or ", 34) == 0,
 	       "help was asked for");
-	json_decref(info);
 }
 
 /* As evprof export refuses them. */

@@ -1,8 +1,8 @@
 """prefork.py BUILD SERVER...: a prefork server under a daemon of evprof that keeps the last ten minutes, for test_services.c.
 
 BUILD: the folder of evprof; of the words of SERVER, ADDRESS is where it listens. The server gets 40 requests (with CELERY in the
-environment: tasks, which the file "ask.py" sends), so its workers are replaced; SIGHUP and ten more, where it takes that; a snapshot of
-all of it; SIGTERM. Prints an object: requests that were answered, pids of workers, statuses of the server and of the snapshot, and what
+environment: tasks, which the file "ask.py" sends), so its workers are replaced; SIGHUP and ten more, where it takes that; more until
+evprof status has a worker; a snapshot of all of it; SIGTERM. Prints an object: requests that were answered, pids of workers, statuses of the server and of the snapshot, and what
 evprof status had of losses. The traces are in the folder traces.
 """
 import json
@@ -59,6 +59,10 @@ def start_collector(build, path):
     return collector
 
 
+def recorded(build, path):
+    return json.loads(subprocess.check_output([build + "/evprof", "status", "--json", "--socket", path], timeout=SECONDS))
+
+
 def main(build, *words):
     path, address = os.path.abspath("evprof.sock"), free_address()
     collector = start_collector(build, path)
@@ -71,7 +75,10 @@ def main(build, *words):
             server.send_signal(signal.SIGHUP)
             time.sleep(2)  # the old workers answer what they have; then new ones do
             pids += answers(address, 10, words[0])
-        status = json.loads(subprocess.check_output([build + "/evprof", "status", "--json", "--socket", path], timeout=SECONDS))
+        status = recorded(build, path)
+        while len(status["processes"]) < 2 and len(pids) < 60:  # a worker is recorded from its first request on
+            pids += answers(address, 1, words[0])
+            status = recorded(build, path)
         program = next(process["program"] for process in status["processes"] if process["pid"] == server.pid)
         snapshot = subprocess.call([build + "/evprof", "snapshot", "--socket", path, "-o", "snapshot.evp", program], timeout=SECONDS)
     finally:
