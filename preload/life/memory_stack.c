@@ -380,12 +380,12 @@ static inline bool find_place(const struct memory_stack *stack, uint32_t i, cons
 }
 
 /* Only the innermost frame stands elsewhere. Otherwise as put_call(). */
-static __attribute__((noinline)) bool put_moved(struct memory_stack *stack, struct writer *writer)
+static __attribute__((noinline)) bool put_moved(struct memory_stack *stack, struct writer *writer, const char *top)
 {
 	struct copied_frame *copy = &stack->at[stack->depth - 1];
 	uint64_t place;
 
-	if (!find_place(stack, stack->depth - 1, copy->frame, &copy->instruction, &place))
+	if (!find_place(stack, stack->depth - 1, top, &copy->instruction, &place))
 		return false;
 	put_instruction(writer, wire_place_instruction(place));
 	return true;
@@ -504,7 +504,7 @@ bool memory_stack_write_step(bool attached)
 		return false;
 	if (likely(changed == depth))
 		return true;
-	return changed + 1 == depth ? put_moved(stack, writer) : put_call(stack, writer, top, changed, depth);
+	return changed + 1 == depth ? put_moved(stack, writer, top) : put_call(stack, writer, top, changed, depth);
 }
 
 bool memory_stack_write_any(unsigned kind, bool attached)
