@@ -21,13 +21,13 @@ static bool takes_other_end(struct native_walk *walk, struct native_walk_frame *
 /* Whether the frames further out than at[i] are as they were. All their words are further up in the thread's stack. */
 static bool is_unchanged(struct native_walk *walk, uint32_t i)
 {
-	for (; i; i--) {
-		struct native_walk_frame *inner = &walk->at[i], *outer = inner - 1;
+	for (struct native_walk_frame *inner = &walk->at[i]; inner != walk->at; inner--) {
+		struct native_walk_frame *outer = inner - 1;
 		uintptr_t address = *inner->source.address_at & UNWIND_ADDRESS_MASK;
 
-		if (outer->needs_frame && inner->source.frame_at && *inner->source.frame_at != outer->place.frame)
-			return false;
 		if (unlikely(address != outer->place.address) && !takes_other_end(walk, outer, address))
+			return false;
+		if (outer->needs_frame && inner->source.frame_at && *inner->source.frame_at != outer->place.frame)
 			return false;
 	}
 	return true;
@@ -136,14 +136,16 @@ struct native_walk *__attribute__((noinline)) native_walk(struct native_walks *w
 	uint32_t next = NATIVE_WALK_MAX;
 
 	for (unsigned i = 0; bounds.whole && i < NATIVE_WALK_WAYS; i++) {
-		walk = &walks->ways[i];
+		walk = &walks->ways[(walks->last + i) % NATIVE_WALK_WAYS];
 		if (!is_whole(walk, &place, &bounds))
 			continue;
 		invariant(is_as_walked_anew(walk, place, &bounds));
+		walks->last += i;
 		*known = walk->count;
 		return walk;
 	}
-	walk = &walks->ways[walks->next++ % NATIVE_WALK_WAYS];
+	walks->last = walks->next++;
+	walk = &walks->ways[walks->last % NATIVE_WALK_WAYS];
 	*known = walk->reusable && bounds.whole && walk->high == bounds.high ? walk->count : 0;
 	walk->cut = false;
 	walk->reusable = bounds.whole;

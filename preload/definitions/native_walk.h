@@ -45,6 +45,7 @@ struct native_walk {
 struct native_walks {
 	unsigned long loads;
 	uint32_t ids_forgotten;
+	unsigned last; /* the walk that was used last; of this and next the remainder counts */
 	unsigned next; /* the one that is given up next */
 	struct native_walk ways[NATIVE_WALK_WAYS];
 };

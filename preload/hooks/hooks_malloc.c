@@ -32,7 +32,7 @@ void hooks_malloc_set(void)
 							   : HOOKS_MALLOC_ON;
 }
 
-static void put_allocation(struct writer *writer, const struct native_event *event)
+static inline void put_allocation(struct writer *writer, const struct native_event *event)
 {
 	uint32_t head = wire_memory_head(event->kind, WIRE_DOMAIN_NATIVE, event->size);
 	uint64_t word = wire_memory_word(event->block, event->size), old = wire_memory_word(event->old, 0);
@@ -104,18 +104,23 @@ static void record_event(void *argument)
 
 bool hooks_malloc_record_with_stack(unsigned kind, const void *block, size_t size)
 {
+	const struct native_event event = {.kind = kind, .block = (uintptr_t)block, .size = size, .native_stack = true};
+	bool native = hooks_malloc_way == HOOKS_MALLOC_NATIVE_STACK, done;
 	struct writer *writer = thread_self.writer;
-	bool done;
 
-	if (hooks_malloc_way == HOOKS_MALLOC_NATIVE_STACK || hooks_malloc_way == HOOKS_MALLOC_SAMPLED ||
-	    own_stack_is_wanted())
+	if (unlikely(hooks_malloc_way == HOOKS_MALLOC_SAMPLED || (native && thread_self.no_native_stack) ||
+		     own_stack_is_wanted()))
 		return false;
 	writer_enter();
 	if (unlikely(!write_stack(writer, kind))) {
 		end_event();
 		return true;
 	}
-	done = hooks_malloc_has_room(writer) && hooks_malloc_put(writer, kind, block, size);
+	done = hooks_malloc_has_room(writer);
+	if (likely(done) && native)
+		put_allocation(writer, &event);
+	else if (likely(done))
+		done = hooks_malloc_put(writer, kind, block, size);
 	writer_leave();
 	return done;
 }

@@ -210,20 +210,3 @@ void writer_put_realloc_begin(struct writer *writer, const void *old)
 
 	writer_put_words(writer, wire_extended(WIRE_REALLOC_BEGIN, 1, 0), &address);
 }
-
-void writer_write_with_native_stack(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra,
-				    uint64_t extra_2)
-{
-	uint64_t stamp, at;
-
-	writer_enter();
-	stamp = writer_stamp(writer);
-	at = writer->head;
-	writer_store(writer, at++, stamp | wire_head(WIRE_NATIVE_STACK, frame));
-	writer_store(writer, at++, head);
-	writer_store(writer, at++, extra);
-	if (wire_extra_words(head) == 2)
-		writer_store(writer, at++, extra_2);
-	writer->head = at;
-	writer_leave();
-}

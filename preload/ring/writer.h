@@ -303,6 +303,24 @@ static inline void writer_write_extra(struct writer *writer, uint32_t head, uint
 	writer_leave();
 }
 
+/* Writes an allocation after its native stack. Both have one timestamp. The caller publishes or holds it. */
+static inline void writer_write_with_native_stack(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra,
+						  uint64_t extra_2)
+{
+	uint64_t stamp, at;
+
+	writer_enter();
+	stamp = writer_stamp(writer);
+	at = writer->head;
+	writer_store(writer, at++, stamp | wire_head(WIRE_NATIVE_STACK, frame));
+	writer_store(writer, at++, head);
+	writer_store(writer, at++, extra);
+	if (wire_extra_words(head) == 2)
+		writer_store(writer, at++, extra_2);
+	writer->head = at;
+	writer_leave();
+}
+
 static inline void writer_put_extra(struct writer *writer, uint32_t head, uint64_t extra, uint64_t extra_2)
 {
 	writer_write_extra(writer, head, extra, extra_2);
@@ -358,10 +376,6 @@ static inline bool writer_retract(struct writer *writer, const void *block)
 	writer_give_back(writer, writer->before_held.head);
 	return true;
 }
-
-/* Writes an allocation after its native stack. Both have one timestamp. The caller publishes or holds it. */
-void writer_write_with_native_stack(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra,
-				    uint64_t extra_2);
 
 /*
  * The fast path of the hooks: they check for room, find the id by loads alone and store the word. Every rare case goes
