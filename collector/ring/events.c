@@ -14,7 +14,11 @@
 	   1u << WIRE_TIME | 1u << WIRE_GAP | 1u << WIRE_EXTENDED | 1u << WIRE_CPU | 1u << 26 | 1u << 27 |             \
 	   1u << WIRE_SWITCH | 1u << WIRE_TASK))
 
-#define AT_ONCE 4 /* events */
+/* One word with a delta, and an address. */
+#define ADDRESS_KINDS (1u << WIRE_MALLOC | 1u << WIRE_CALLOC | 1u << WIRE_FREE)
+
+#define AT_ONCE 4   /* plain events */
+#define IN_A_ROW 16 /* events with addresses, and plain ones between them */
 
 /* For the events of each place of AT_ONCE: in a run of one kind, each increment would wait for the store before. */
 typedef uint32_t kind_counts[AT_ONCE][WIRE_KINDS];
@@ -47,6 +51,29 @@ static inline struct progress split_plain(struct events_buffer *buffer, size_t c
 			buffer->ticks[progress.events + i] = (uint32_t)(words[i] >> 32);
 			progress.now += words[i] >> 32;
 			counts[i][kinds[i]]++;
+		}
+	}
+	return progress;
+}
+
+/* Takes events that are plain or have an address. After IN_A_ROW of them the faster split_plain() is tried again. */
+static inline struct progress split_addresses(struct events_buffer *buffer, size_t count, struct progress progress,
+					      kind_counts counts)
+{
+	for (unsigned i = 0; i < IN_A_ROW && count - progress.at >= 2; i++) {
+		const uint64_t *words = buffer->words + progress.at;
+		unsigned kind = wire_head_plain_kind((uint32_t)words[0]);
+
+		if (!((PLAIN_KINDS | ADDRESS_KINDS) >> kind & 1))
+			break;
+		buffer->heads[progress.events] = (uint32_t)words[0];
+		buffer->ticks[progress.events++] = (uint32_t)(words[0] >> 32);
+		progress.now += words[0] >> 32;
+		counts[i % AT_ONCE][kind]++;
+		progress.at++;
+		if (ADDRESS_KINDS >> kind & 1) {
+			buffer->extra[progress.extras++] = words[1];
+			progress.at++;
 		}
 	}
 	return progress;
@@ -90,8 +117,9 @@ void events_split(struct events_buffer *buffer, size_t count, uint64_t start_tic
 	while (progress.at < count && progress.at != before) {
 		progress = split_plain(buffer, count, progress, counts);
 		before = progress.at;
-		for (unsigned i = 0; i < AT_ONCE && progress.at < count; i++)
-			progress = split_any(buffer, count, progress, counts[i]);
+		progress = split_addresses(buffer, count, progress, counts);
+		if (progress.at < count)
+			progress = split_any(buffer, count, progress, counts[0]);
 	}
 	*result = (struct events){.events = progress.events,
 				  .extras = progress.extras,

@@ -101,18 +101,33 @@ Test(collector_events, reserved_kinds_are_kept_and_counted)
 		cr_assert_eq(events.counts[kind], 1, "%u", kind);
 }
 
-/* Fills words with whole events of every kind; gives their number of words. */
-static size_t make_words(uint64_t *words, size_t max)
+/* What is known of words without splitting them. */
+struct expected {
+	uint32_t counts[WIRE_KINDS];
+	uint64_t last_ticks;
+};
+
+/* Fills words with whole events of every kind, in runs of one kind, too; gives their number of words. */
+static size_t make_words(uint64_t *words, size_t max, struct expected *expected)
 {
 	size_t count = 0;
+	unsigned kind = 0, run = 0;
 
 	while (count + 1 + WIRE_EXTRA_MAX <= max) {
-		uint32_t head = wire_head(1 + (unsigned)rand() % 31, (uint32_t)rand() & WIRE_ARG_MAX);
+		if (!run) {
+			kind = 1 + (unsigned)rand() % 31;
+			run = rand() % 4 ? 1 : 1 + (unsigned)rand() % 40;
+		}
+		run--;
+		uint32_t head = wire_head(kind, (uint32_t)rand() & WIRE_ARG_MAX);
 		uint32_t ticks = rand() % 4 ? (uint32_t)rand() % 300 : (uint32_t)rand() * 3u;
 
 		words[count++] = wire_word(head, ticks);
 		for (unsigned i = wire_extra_words(head); i > 0; i--)
 			words[count++] = (uint64_t)rand() << 40 ^ (uint64_t)rand() << 17 ^ (uint64_t)rand();
+		expected->counts[wire_head_kind(head)]++;
+		expected->last_ticks = wire_time_of(wire_head_kind(head), expected->last_ticks, ticks,
+						    words + count - wire_extra_words(head));
 	}
 	return count;
 }
@@ -141,13 +156,17 @@ Test(collector_events, what_the_reader_unpacks_is_what_was_split)
 		struct trace_payload payload = {0};
 		struct trace_events unpacked;
 		struct events events;
-		size_t count = make_words(words, sizes[i]);
+		struct expected expected = {.last_ticks = 7};
+		size_t count = make_words(words, sizes[i], &expected);
 		uint32_t sum = 0;
 
 		split(words, count, 7, &events);
 		cr_assert_eq(events.used_words, count);
-		for (unsigned kind = 0; kind < WIRE_KINDS; kind++)
+		cr_assert_eq(events.last_ticks, expected.last_ticks);
+		for (unsigned kind = 0; kind < WIRE_KINDS; kind++) {
+			cr_assert_eq(events.counts[kind], expected.counts[kind], "%u", kind);
 			sum += events.counts[kind];
+		}
 		cr_assert_eq(sum, events.events);
 		size_t bytes;
 		const void *raw = events_payload(buffer, &events, &bytes);

@@ -89,7 +89,8 @@ unsigned columns_parts(size_t events, size_t extras, struct columns_part parts[C
 		parts[count - 1].bytes += extras * 8;
 		return count;
 	}
-	parts[count++] = (struct columns_part){.bytes = extras * 2, .noise = true};
+	parts[count++] = (struct columns_part){.bytes = extras, .noise = true};
+	parts[count++] = (struct columns_part){.bytes = extras, .noise = true};
 	parts[count++] = (struct columns_part){.bytes = extras * 6};
 	return count;
 }

@@ -21,7 +21,7 @@ struct columns_part {
 	size_t bytes;
 	bool noise;
 };
-#define COLUMNS_PARTS 5
+#define COLUMNS_PARTS 6
 
 /* Sets the parts of the payload of that many events and extra words, in their order. Returns how many there are. */
 unsigned columns_parts(size_t events, size_t extras, struct columns_part parts[COLUMNS_PARTS]);
