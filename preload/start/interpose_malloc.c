@@ -74,6 +74,15 @@ static struct {
 #define FIRST(name, type, parameters, arguments) .name = first_##name,
     EVERY(FIRST)};
 
+static void *below_malloc(size_t size);
+static void below_free(void *block);
+
+/* For what is not in the sample. glibc calls none of the interposed functions: nothing has to be set around its own. */
+static struct {
+	void *(*malloc)(size_t size);
+	void (*free)(void *block);
+} passed = {.malloc = below_malloc, .free = below_free};
+
 static void find_next(void **place, const char *name)
 {
 	void *found = elf_symbol_after((const void *)find_next, name);
@@ -89,6 +98,11 @@ static __attribute__((constructor)) void find_real(void)
 	GLIBC_ALLOCATORS(FIND)
 	OTHERS(FIND)
 	find_next((void **)&real.remap, "mremap");
+	if ((const void *)real.malloc == elf_symbol_after((const void *)find_next, "__libc_malloc") &&
+	    (const void *)real.free == elf_symbol_after((const void *)find_next, "__libc_free")) {
+		passed.malloc = real.malloc;
+		passed.free = real.free;
+	}
 }
 
 /* What no object after evprof defines cannot be called by a program either. */
@@ -136,22 +150,18 @@ static __attribute__((noinline)) void *recorded_calloc(size_t count, size_t size
 static __attribute__((noinline)) void recorded_free(void *block)
 {
 	hooks_malloc_record(WIRE_FREE, block, 0);
-	thread_self.nesting = 1;
-	real.free(block);
-	thread_self.nesting = 0;
+	below_free(block);
 }
 
-/* Where allocations are sampled: one that is not in the sample, the free of a block that was not. */
-static __attribute__((noinline)) void *passed_malloc(size_t size)
+static void *below_malloc(size_t size)
 {
 	void *block;
 
-	thread_self.sampling_left -= size;
 	BELOW(block, real.malloc(size));
 	return block;
 }
 
-static __attribute__((noinline)) void passed_free(void *block)
+static void below_free(void *block)
 {
 	thread_self.nesting = 1;
 	real.free(block);
@@ -289,8 +299,10 @@ static inline __attribute__((always_inline)) bool is_recorded(void)
 PUBLIC JUMPS void *malloc(size_t size)
 {
 	if (is_recorded()) {
-		if (hooks_malloc_way == HOOKS_MALLOC_SAMPLED && size <= thread_self.sampling_left)
-			JUMP_TO(passed_malloc(size));
+		if (hooks_malloc_way == HOOKS_MALLOC_SAMPLED && size <= thread_self.sampling_left) {
+			thread_self.sampling_left -= size;
+			JUMP_TO(passed.malloc(size));
+		}
 		JUMP_TO(recorded_malloc(size));
 	}
 	JUMP_TO(real.malloc(size));
@@ -300,7 +312,7 @@ PUBLIC JUMPS void free(void *block)
 {
 	if (is_recorded() && block) {
 		if (hooks_malloc_way == HOOKS_MALLOC_SAMPLED && !memory_sampling_may_know(block))
-			passed_free(block);
+			passed.free(block);
 		else
 			recorded_free(block);
 	} else {
