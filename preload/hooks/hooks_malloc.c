@@ -32,7 +32,7 @@ void hooks_malloc_set(void)
 							   : HOOKS_MALLOC_ON;
 }
 
-static inline void put_allocation(struct writer *writer, const struct native_event *event)
+static void put_allocation(struct writer *writer, const struct native_event *event)
 {
 	uint32_t head = wire_memory_head(event->kind, WIRE_DOMAIN_NATIVE, event->size);
 	uint64_t word = wire_memory_word(event->block, event->size), old = wire_memory_word(event->old, 0);
@@ -104,7 +104,6 @@ static void record_event(void *argument)
 
 bool hooks_malloc_record_with_stack(unsigned kind, const void *block, size_t size)
 {
-	const struct native_event event = {.kind = kind, .block = (uintptr_t)block, .size = size, .native_stack = true};
 	bool native = hooks_malloc_way == HOOKS_MALLOC_NATIVE_STACK, done;
 	struct writer *writer = thread_self.writer;
 
@@ -118,7 +117,9 @@ bool hooks_malloc_record_with_stack(unsigned kind, const void *block, size_t siz
 	}
 	done = hooks_malloc_has_room(writer);
 	if (likely(done) && native)
-		put_allocation(writer, &event);
+		put_allocation(writer,
+			       &(struct native_event){
+				   .kind = kind, .block = (uintptr_t)block, .size = size, .native_stack = true});
 	else if (likely(done))
 		done = hooks_malloc_put(writer, kind, block, size);
 	writer_leave();

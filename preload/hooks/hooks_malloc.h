@@ -35,7 +35,7 @@ void hooks_malloc_record_any(unsigned kind, const void *block, size_t size, cons
     __attribute__((cold, noinline));
 
 /*
- * Records a malloc or calloc of a small block with its stack or place, where no other thread, image or pause is in the
+ * Records a malloc or calloc of a small block with its stacks or place, where no other thread, image or pause is in the
  * way. False: nothing of the event is written.
  */
 bool hooks_malloc_record_with_stack(unsigned kind, const void *block, size_t size) __attribute__((noinline));

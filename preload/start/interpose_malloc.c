@@ -74,8 +74,28 @@ static struct {
 #define FIRST(name, type, parameters, arguments) .name = first_##name,
     EVERY(FIRST)};
 
-static void *below_malloc(size_t size);
-static void below_free(void *block);
+/* Calls the real function; what it calls is not recorded. */
+#define BELOW(result, call)                                                                                            \
+	do {                                                                                                           \
+		thread_self.nesting = 1;                                                                               \
+		result = call;                                                                                         \
+		thread_self.nesting = 0;                                                                               \
+	} while (0)
+
+static void *below_malloc(size_t size)
+{
+	void *block;
+
+	BELOW(block, real.malloc(size));
+	return block;
+}
+
+static void below_free(void *block)
+{
+	thread_self.nesting = 1;
+	real.free(block);
+	thread_self.nesting = 0;
+}
 
 /* For what is not in the sample. glibc calls none of the interposed functions: nothing has to be set around its own. */
 static struct {
@@ -119,19 +139,10 @@ EVERY(DEFINE_FIRST)
 
 /* ---- recorded calls ---------------------------------------------------------------------------------------------- */
 
-/* Calls the real function; what it calls is not recorded. */
-#define BELOW(result, call)                                                                                            \
-	do {                                                                                                           \
-		thread_self.nesting = 1;                                                                               \
-		result = call;                                                                                         \
-		thread_self.nesting = 0;                                                                               \
-	} while (0)
-
 static __attribute__((noinline)) void *recorded_malloc(size_t size)
 {
-	void *block;
+	void *block = below_malloc(size);
 
-	BELOW(block, real.malloc(size));
 	hooks_malloc_record(WIRE_MALLOC, block, size);
 	return block;
 }
@@ -151,21 +162,6 @@ static __attribute__((noinline)) void recorded_free(void *block)
 {
 	hooks_malloc_record(WIRE_FREE, block, 0);
 	below_free(block);
-}
-
-static void *below_malloc(size_t size)
-{
-	void *block;
-
-	BELOW(block, real.malloc(size));
-	return block;
-}
-
-static void below_free(void *block)
-{
-	thread_self.nesting = 1;
-	real.free(block);
-	thread_self.nesting = 0;
 }
 
 /* A size of 0 frees the block; some allocators return another one then. */
