@@ -85,21 +85,17 @@ static inline struct progress split_any(struct events_buffer *buffer, size_t cou
 {
 	const uint64_t *words = buffer->words + progress.at;
 	uint32_t head = (uint32_t)words[0], ticks = (uint32_t)(words[0] >> 32);
-	unsigned kind = wire_head_plain_kind(head), extra = 0;
+	unsigned extra = wire_extra_words(head), kind = wire_head_kind(head);
 
-	if (!(PLAIN_KINDS >> kind & 1)) {
-		if (kind == WIRE_NONE) {
-			progress.unknown++;
-			progress.at++;
-			return progress;
-		}
-		extra = wire_extra_words(head);
-		if (count - progress.at <= extra)
-			return progress;
-		for (unsigned i = 1; i <= extra; i++)
-			buffer->extra[progress.extras++] = words[i];
-		kind = wire_head_kind(head);
+	if (kind == WIRE_NONE) {
+		progress.unknown++;
+		progress.at++;
+		return progress;
 	}
+	if (count - progress.at <= extra)
+		return progress;
+	for (unsigned i = 1; i <= extra; i++)
+		buffer->extra[progress.extras++] = words[i];
 	buffer->heads[progress.events] = head;
 	buffer->ticks[progress.events++] = ticks;
 	progress.now = wire_time_of(kind, progress.now, ticks, words + 1);
