@@ -191,6 +191,14 @@ void hooks_memory_step_back(void);
 /* Records that a block of the object domain was allocated or freed (kind) other than by a call of the allocator. */
 void hooks_memory_record_object(unsigned kind, const void *block, size_t size);
 
+/* Records an allocation that is in the sample (memory_sampling.h). kind: no realloc. block NULL: it failed. */
+void hooks_memory_record_sampled(unsigned kind, unsigned domain, const void *block, size_t size)
+    __attribute__((cold, noinline));
+
+/* A realloc, after memory_sampling_realloc_begin(). parts: not 0. made NULL: it failed. */
+void hooks_memory_record_sampled_realloc(unsigned domain, unsigned parts, const void *old, const void *made,
+					 size_t size) __attribute__((cold, noinline));
+
 /* The allocator below evprof's. After hooks_memory_set(). */
 struct python_allocator hooks_memory_under(int domain);
 

@@ -11,6 +11,7 @@
 #include "hooks/event_blocks.h"
 #include "hooks/hooks.h"
 #include "hooks/memory_sampling.h"
+#include "hooks/pymalloc_sampling.h"
 #include "life/life.h"
 #include "life/memory_place.h"
 #include "life/memory_stack.h"
@@ -215,13 +216,23 @@ static __attribute__((cold, noinline)) void record_sampled(unsigned kind, unsign
 		record_slowly(kind, domain, block, size, old, config.native_stacks);
 }
 
-static __attribute__((cold, noinline)) void record_sampled_made(unsigned kind, unsigned domain, const void *block,
-								size_t size)
+void hooks_memory_record_sampled(unsigned kind, unsigned domain, const void *block, size_t size)
 {
 	if (block && !memory_sampling_add(block))
 		lose(kind);
 	else
 		record_sampled(kind, domain, (uintptr_t)block, size, 0);
+}
+
+void hooks_memory_record_sampled_realloc(unsigned domain, unsigned parts, const void *old, const void *made,
+					 size_t size)
+{
+	parts = memory_sampling_realloc_end(parts, old, made);
+	if (parts & MEMORY_SAMPLING_LOST)
+		lose(WIRE_REALLOC);
+	if (parts & (MEMORY_SAMPLING_OLD | MEMORY_SAMPLING_NEW))
+		record_sampled(WIRE_REALLOC, domain, (uintptr_t)made, parts & MEMORY_SAMPLING_NEW ? size : 0,
+			       parts & MEMORY_SAMPLING_OLD ? (uintptr_t)old : 0);
 }
 
 /*
@@ -230,7 +241,7 @@ static __attribute__((cold, noinline)) void record_sampled_made(unsigned kind, u
  */
 static __attribute__((cold, noinline)) void record_sampled_free(unsigned domain, void *block)
 {
-	if (domain != WIRE_DOMAIN_OBJ || !memory_stack_known || memory_stack_write(WIRE_FREE, false))
+	if (!memory_stack_known || memory_stack_write(WIRE_FREE, false))
 		record(WIRE_FREE, domain, false, block, 0);
 }
 
@@ -251,7 +262,7 @@ static inline __attribute__((always_inline)) void record_made(unsigned kind, uns
 	if (way == WAY_SAMPLED) {
 		ensure_profile(domain);
 		if (memory_sampling_takes(size))
-			record_sampled_made(kind, domain, block, size);
+			hooks_memory_record_sampled(kind, domain, block, size);
 	} else if (way == WAY_NATIVE_STACK)
 		record_with_native_stack(kind, domain, (uintptr_t)block, size, 0);
 	else if (way == WAY_STACK)
@@ -337,12 +348,7 @@ static __attribute__((cold, noinline)) void *realloc_sampled(unsigned domain, un
 	if (parts & MEMORY_SAMPLING_OLD)
 		record_realloc_begin(domain, old);
 	block = under[domain].realloc(under[domain].context, old, size);
-	parts = memory_sampling_realloc_end(parts, old, block);
-	if (parts & MEMORY_SAMPLING_LOST)
-		lose(WIRE_REALLOC);
-	if (parts & (MEMORY_SAMPLING_OLD | MEMORY_SAMPLING_NEW))
-		record_sampled(WIRE_REALLOC, domain, (uintptr_t)block, parts & MEMORY_SAMPLING_NEW ? size : 0,
-			       parts & MEMORY_SAMPLING_OLD ? (uintptr_t)old : 0);
+	hooks_memory_record_sampled_realloc(domain, parts, old, block, size);
 	return block;
 }
 
@@ -541,24 +547,32 @@ static struct python_allocator own_allocator(int domain)
 	return ours[configured_way()][domain];
 }
 
+static bool is_own(int domain, const struct python_allocator *allocator)
+{
+	return allocator->malloc == own_allocator(domain).malloc || pymalloc_sampling_is(allocator);
+}
+
 /*
  * Sets evprof's allocator over the present one. The context stays that of the allocator below, so that at no moment
  * one's function is called with the other's context.
  */
 static void set_domain(int domain)
 {
-	struct python_allocator allocator = own_allocator(domain), present;
+	struct python_allocator allocator, present;
 
 	python.PyMem_GetAllocator(domain, &present);
-	if (present.malloc == allocator.malloc) /* left from an earlier run of this Python */
+	if (is_own(domain, &present)) /* left from an earlier run of this Python */
 		return;
 	under[domain] = present;
+	allocator =
+	    pymalloc_sampling_serves(domain, &present) ? pymalloc_sampling_allocator(domain) : own_allocator(domain);
 	allocator.context = present.context;
 	python.PyMem_SetAllocator(domain, &allocator);
 }
 
 void hooks_memory_set(void)
 {
+	pymalloc_sampling_begin();
 	for (int domain = 0; domain < 3; domain++)
 		set_domain(domain);
 }
@@ -568,7 +582,7 @@ static bool is_on_top(int domain)
 	struct python_allocator present;
 
 	python.PyMem_GetAllocator(domain, &present);
-	return present.malloc == own_allocator(domain).malloc;
+	return is_own(domain, &present);
 }
 
 /*
@@ -655,7 +669,7 @@ bool hooks_memory_on_top(void)
 	python.PyMem_GetAllocator(WIRE_DOMAIN_OBJ, &top);
 	return top.malloc == obj_malloc || top.malloc == held_obj_malloc || top.malloc == native_obj_malloc ||
 	       top.malloc == stack_obj_malloc || top.malloc == place_obj_malloc ||
-	       top.malloc == held_place_obj_malloc || top.malloc == sampled_obj_malloc;
+	       top.malloc == held_place_obj_malloc || top.malloc == sampled_obj_malloc || pymalloc_sampling_is(&top);
 }
 
 bool hooks_memory_step_aside(void)

@@ -40,6 +40,13 @@ struct python_allocator {
 	void (*free)(void *context, void *block);
 };
 
+/* objimpl.h: PyObjectArenaAllocator, the same since 3.4. */
+struct python_arena_allocator {
+	void *context;
+	void *(*alloc)(void *context, size_t size);
+	void (*free)(void *context, void *arena, size_t size);
+};
+
 /* object.h, the stable ABI: PyType_Slot, PyType_Spec, PyMemberDef. */
 struct python_slot {
 	int slot;
@@ -133,6 +140,11 @@ struct python_method {
 	X(void *, PyInterpreterState_Head, (void))                                                                     \
 	X(void *, PyInterpreterState_Next, (void *interpreter))                                                        \
 	X(struct thread_state *, PyThreadState_Next, (struct thread_state *))                                          \
+	X(const char *, _PyMem_GetCurrentAllocatorName, (void))                                                        \
+	X(void *, PyMem_RawMalloc, (size_t size))                                                                      \
+	X(void *, PyMem_RawCalloc, (size_t count, size_t size))                                                        \
+	X(void, PyObject_GetArenaAllocator, (struct python_arena_allocator *))                                         \
+	X(void, PyObject_SetArenaAllocator, (struct python_arena_allocator *))                                         \
 	X(void, PyObject_Free, (void *))                                                                               \
 	X(struct object *, PyObject_Vectorcall,                                                                        \
 	  (struct object *, struct object *const *, size_t, struct object *names))                                     \

@@ -6,7 +6,7 @@
  * it reads the time-stamp counter and stores two words, the address in the second one, in memory of the thread that
  * nobody reads. It knows no stack, reports nothing and would lose everything but the last 4 MiB: what evprof adds to it
  * is the price of stacks, of shared memory, and of its collector. With -DEMPTY it only calls what it stands before, and
- * notes which calls serve others: who looks at each allocation cannot cost less, whatever is taken of it.
+ * notes which calls serve others.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

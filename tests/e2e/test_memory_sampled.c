@@ -109,6 +109,42 @@ SCENARIO(memory_sampled, totals_by_function, SUPPORTED)
 	expect(result, result->status == 2, "temporary allocations are not known");
 }
 
+/*
+ * With a mean of one byte every block is in the sample, and small ones come from another allocator. The program looks
+ * at its bytes, and knows what is alive.
+ */
+SCENARIO(memory_sampled, every_block, SUPPORTED)
+{
+	struct outcome *outcome;
+
+	needs_own_malloc();
+	outcome = run(.python = python, .args = {"@changed_blocks.py"}, .env = {EVENTS, "EVPROF_MEMORY_INTERVAL=1"});
+	expect(outcome, outcome->status == 0, "no byte is wrong");
+	expect(outcome, fabs(cell(outcome, outcome->pid, "kept", END) - atof(outcome->out)) < 1,
+	       "alive at the end: %.0f of %s", cell(outcome, outcome->pid, "kept", END), outcome->out);
+	expect(outcome, !strstr(outcome->err, "lost") || strstr(outcome->err, " 0 lost"), "nothing is lost");
+	expect(outcome, cell(outcome, outcome->pid, "change", END) < 30000,
+	       "of these 300 tuples are alive, which Python keeps for the next: %.0f",
+	       cell(outcome, outcome->pid, "change", END));
+}
+
+/* pymalloc maps and unmaps a hundred of them. */
+SCENARIO(memory_sampled, arenas_are_no_mappings_of_the_program, SUPPORTED)
+{
+	static const char *const program = "for _ in range(3): many = [bytes(100) for _ in range(200000)]; del many";
+	struct outcome *outcome;
+	json_t *info;
+
+	needs_own_malloc();
+	if (python_is_free_threaded(python))
+		cr_skip_test("this Python has mimalloc");
+	outcome = run(.python = python, .args = {"-c", program}, .env = {EVENTS, SETTING});
+	info = trace_info(outcome->trace);
+	expect(outcome, info_events(info, "mmap") < 5 && info_events(info, "munmap") < 5, "%ld and %ld mappings",
+	       info_events(info, "mmap"), info_events(info, "munmap"));
+	json_decref(info);
+}
+
 SCENARIO(memory_sampled, freed_in_another_thread, SUPPORTED)
 {
 	struct outcome *outcome = record(python, "threads");
