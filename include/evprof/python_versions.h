@@ -58,6 +58,7 @@ struct python_layout {
 	size_t chain_back;	    /* ... and the frame of its caller */
 	size_t chain_globals;	    /* ... and its globals */
 	size_t frame_owner;	    /* _PyInterpreterFrame.owner, a byte (from 3.11 on) */
+	size_t frame_entry;	    /* _PyInterpreterFrame.is_entry, a byte: C code called the function (3.11) */
 	size_t frame_stack;	    /* the end of a suspended frame's stack: its depth, or PYTHON_STACK_ADDRESS */
 	size_t frame_values;	    /* PyFrameObject.f_valuestack, from which the depth counts; 0: from the locals on */
 	size_t generator_frame;	    /* of a generator: its frame (until 3.10 a pointer) */
@@ -115,7 +116,11 @@ enum {
 	PYTHON_TEXT_BYTES = 64,		   /* and from 3.12 on */
 };
 
-/* FRAME_OWNED_BY_GENERATOR, FRAME_OWNED_BY_CSTACK (3.12, 3.13), FRAME_OWNED_BY_INTERPRETER (from 3.14 on) */
+/*
+ * FRAME_OWNED_BY_THREAD, FRAME_OWNED_BY_GENERATOR; FRAME_OWNED_BY_CSTACK (3.12, 3.13), FRAME_OWNED_BY_INTERPRETER
+ * (from 3.14 on)
+ */
+#define PYTHON_FRAME_OWNED_BY_THREAD 0
 #define PYTHON_FRAME_OWNED_BY_GENERATOR 1
 #define PYTHON_FRAME_OWNED_BY_C 3
 
@@ -184,9 +189,9 @@ static inline const struct python_version *python_version_row(int minor)
 		[11 - PYTHON_FIRST_MINOR] = {
 			.traits = PYTHON_SINCE_11 | PYTHON_ONLY_11, .lines = SAMPLING_LINES_PLACES,
 			.layout = {.inner_previous = 56, .locals = 72, .chain_code = 32, .chain_back = 48,
-			.chain_globals = 8, .frame_owner = 69, .frame_stack = 64, .generator_frame = 80,
-			.state_profile = 64, .state_cframe = 56, .state_bytes = 360, .interpreter_threads = 16,
-			.interpreter_evaluator = 1424}},
+			.chain_globals = 8, .frame_owner = 69, .frame_entry = 68, .frame_stack = 64,
+			.generator_frame = 80, .state_profile = 64, .state_cframe = 56, .state_bytes = 360,
+			.interpreter_threads = 16, .interpreter_evaluator = 1424}},
 		[12 - PYTHON_FIRST_MINOR] = {
 			.traits = PYTHON_SINCE_11 | PYTHON_ONLY_12, .lines = SAMPLING_LINES_PLACES,
 			.layout = {.yields = {150, 243}, .locals = 72, .chain_back = 8, .chain_globals = 24,

@@ -25,6 +25,12 @@
 _Static_assert(1 + STACK_EVENT_FRAMES <= WRITER_SPARE_WORDS, "an event fits one reservation");
 _Static_assert(STACK_MOST <= WIRE_CHANGE_STAY_MAX, "each number of frames fits the event");
 
+/*
+ * What evprof leaves where the result of a frame's call will be (own_frames_result()), with a number in its lower half:
+ * neither an address nor an integer of Python's.
+ */
+#define WAITING UINT64_C(0xe5f0a1c300000000)
+
 #define FRAME_WRITTEN (1u << 31) /* the frame is in the trace; others are C code's, hidden, or have not begun */
 
 struct copied_frame {
@@ -33,7 +39,14 @@ struct copied_frame {
 	uintptr_t instruction;
 	uint32_t id;	/* with FRAME_WRITTEN; 0 not known */
 	uint32_t below; /* written frames further out */
-};
+	/*
+	 * While the frame waits for the call in which it stands, this value is there. It is there no more once the call
+	 * has returned, or the function was called anew. NULL: it is nowhere. 0: it was not tried since the frame
+	 * stands there.
+	 */
+	uint64_t *result;
+	uint64_t waiting;
+} __attribute__((aligned(64))); /* a power of two, as addresses become numbers; a line of the cache */
 
 /* Cleared in the child of a fork, which has an empty copy. */
 struct memory_stack {
@@ -47,11 +60,13 @@ struct memory_stack {
 	uint32_t forgotten;   /* forgotten_ids() of the copy */
 	uint32_t written;     /* frames in the trace */
 	uint32_t written_top; /* the id of the innermost of them, with FRAME_WRITTEN */
+	uint32_t waits;	      /* how often WAITING was left */
 	const char *base;     /* the frame further out than the first; NULL: none */
 	struct copied_frame at[STACK_MOST];
 };
 
 bool memory_stack_known;
+bool memory_stack_frames_wait;
 
 bool memory_stack_wanted(void)
 {
@@ -72,6 +87,7 @@ void memory_stack_begin(void)
 	    sampled_layout_find(memory_stack_wanted() ? "allocations have no Python stack"
 						      : "allocations have no lines")) {
 		memory_stack_known = sampled_layout_known && memory_stack_wanted();
+		memory_stack_frames_wait = own_frames_have_results();
 		memory_place_known = sampled_layout_known && memory_place_wanted();
 		definitions_lines = sampled_layout_known;
 	}
@@ -95,24 +111,83 @@ static inline uint32_t forgotten_ids(void)
 
 /* --- comparing --- */
 
-/*
- * Compares the thread's frames from that of at[i] outwards with the copy. Lowers *changed to the outermost one that
- * stands elsewhere. False: other frames follow. Each address comes from the copy: to go from frame to frame instead,
- * where each load waits for the one before, makes an allocation in 60 frames half as dear again.
- */
-static inline bool compare(const struct memory_stack *stack, uint32_t i, uint32_t *changed)
+/* Whether a frame of the copy stands where that says. by_address: an instruction's address says what code it is. */
+static inline __attribute__((always_inline)) bool stands_there(const struct copied_frame *copy, bool by_address)
 {
-	const uintptr_t mask = own_frames_instruction_mask();
-	const struct copied_frame *copy = &stack->at[i];
+	const uintptr_t mask = by_address ? UINTPTR_MAX : own_frames_instruction_mask();
 
-	for (;; copy--) {
-		if (unlikely(own_frames_code(copy->frame) != copy->code ||
-			     own_frames_instruction(copy->frame, mask) != copy->instruction))
-			*changed = (uint32_t)(copy - stack->at);
+	return own_frames_instruction(copy->frame, mask) == copy->instruction &&
+	       (by_address || own_frames_code(copy->frame) == copy->code);
+}
+
+static inline bool still_waits(const struct copied_frame *copy)
+{
+	return copy->result && *copy->result == copy->waiting;
+}
+
+static inline bool may_wait(const struct copied_frame *copy)
+{
+	return copy->result || !copy->waiting;
+}
+
+static inline void forget_wait(struct copied_frame *copy)
+{
+	copy->result = NULL;
+	copy->waiting = 0;
+}
+
+/* What a frame that waits for the same call implies. */
+static inline bool is_as_copied(const struct memory_stack *stack, const struct copied_frame *copy)
+{
+	for (; stands_there(copy, true); copy--) {
 		if (copy == stack->at)
 			return own_frames_back(copy->frame) == stack->base;
-		if (unlikely(own_frames_back(copy->frame) != copy[-1].frame))
+		if (own_frames_back(copy->frame) != copy[-1].frame)
 			return false;
+	}
+	return false;
+}
+
+/*
+ * Compares the thread's frames from that of at[i] outwards with the copy, up to one that still waits for the same call:
+ * none further out has run since. Lowers *changed to the outermost one that stands elsewhere. Returns the last one that
+ * was compared, or NULL: other frames follow. waits: memory_stack_frames_wait, mostly a constant at compile time. *due:
+ * after let_wait() the next comparison may need fewer frames. Each address comes from the copy: to go from frame to
+ * frame instead, where each load waits for the one before, makes an allocation in 60 frames half as dear again.
+ */
+static inline __attribute__((always_inline)) struct copied_frame *compare(struct memory_stack *stack, uint32_t i,
+									  bool waits, uint32_t *changed, bool *due)
+{
+	struct copied_frame *const begin = &stack->at[i], *copy = begin;
+
+	*due = false;
+	for (;; copy--) {
+		if (unlikely(!stands_there(copy, waits))) {
+			*changed = (uint32_t)(copy - stack->at);
+		} else if (waits && copy != begin && still_waits(copy)) {
+			invariant(is_as_copied(stack, copy));
+			return copy;
+		} else if (waits) {
+			*due |= copy != begin && may_wait(copy);
+		}
+		if (copy == stack->at)
+			return own_frames_back(copy->frame) == stack->base ? copy : NULL;
+		if (unlikely(own_frames_back(copy->frame) != copy[-1].frame))
+			return NULL;
+	}
+}
+
+/* Lets the frames from copy to before end, all as in the copy, show that they wait for the frames they called. */
+static __attribute__((noinline)) void let_wait(struct memory_stack *stack, struct copied_frame *copy,
+					       const struct copied_frame *end)
+{
+	for (; copy < end; copy++) {
+		if (still_waits(copy) || !may_wait(copy))
+			continue;
+		copy->result = own_frames_result(copy->frame, copy[1].frame);
+		copy->waiting = WAITING + ++stack->waits;
+		if (copy->result)
+			*copy->result = copy->waiting;
 	}
 }
 
@@ -134,6 +209,7 @@ static int64_t take_new_frames(struct memory_stack *stack, const char *top)
 	const char *fresh[STACK_NEW_MOST], *frame = top;
 	uint32_t count = 0, changed;
 	int64_t common;
+	bool due;
 
 	while ((common = find_near(stack, frame)) < 0) {
 		if (count == STACK_NEW_MOST)
@@ -144,7 +220,7 @@ static int64_t take_new_frames(struct memory_stack *stack, const char *top)
 			return -1;
 	}
 	changed = (uint32_t)common + 1;
-	if (changed + count > STACK_MOST || !compare(stack, (uint32_t)common, &changed))
+	if (changed + count > STACK_MOST || !compare(stack, (uint32_t)common, memory_stack_frames_wait, &changed, &due))
 		return -1;
 	stack->depth = (uint32_t)common + 1;
 	while (count)
@@ -229,6 +305,7 @@ static void describe(struct memory_stack *stack, struct writer *writer, uint32_t
 		copy->id = id & DEFINITION_HIDDEN ? 0 : DEFINITION_ID(id) | FRAME_WRITTEN;
 	}
 	copy->instruction = own_frames_instruction(copy->frame, own_frames_instruction_mask());
+	forget_wait(copy);
 	copy->below = count_below(stack, i);
 	if (i >= stack->described)
 		stack->described = i + 1;
@@ -387,6 +464,7 @@ static __attribute__((noinline)) bool put_moved(struct memory_stack *stack, stru
 
 	if (!find_place(stack, stack->depth - 1, top, &copy->instruction, &place))
 		return false;
+	forget_wait(copy);
 	put_instruction(writer, wire_place_instruction(place));
 	return true;
 }
@@ -418,9 +496,12 @@ static __attribute__((noinline)) bool put_call(struct memory_stack *stack, struc
 		return true;
 	inner->frame = top;
 	inner->instruction = instruction;
+	forget_wait(inner);
 	inner->below = stay + count - 1;
-	if (count == CALL_FRAMES)
+	if (count == CALL_FRAMES) {
 		inner[-1].instruction = caller_instruction;
+		forget_wait(&inner[-1]);
+	}
 	return true;
 }
 
@@ -428,9 +509,11 @@ static __attribute__((noinline)) bool put_call(struct memory_stack *stack, struc
  * The innermost function has called another one, or has returned. Nothing is looked up. False: it is something else,
  * and nothing was written.
  */
-static __attribute__((noinline)) bool write_call(struct memory_stack *stack, struct writer *writer, const char *top)
+static inline __attribute__((always_inline)) bool write_call(struct memory_stack *stack, struct writer *writer,
+							     const char *top, bool waits)
 {
 	uint32_t depth = stack->depth, inner = depth - 1, changed;
+	bool due;
 
 	if (inner && top == stack->at[inner - 1].frame)
 		depth = inner--;
@@ -439,7 +522,7 @@ static __attribute__((noinline)) bool write_call(struct memory_stack *stack, str
 	else
 		return false;
 	changed = inner + 1;
-	return compare(stack, inner, &changed) && put_call(stack, writer, top, changed, depth);
+	return compare(stack, inner, waits, &changed, &due) && put_call(stack, writer, top, changed, depth);
 }
 
 /* The state is another one than that of the copy, if there is one. False: ids may not be used in its interpreter. */
@@ -484,27 +567,72 @@ static __attribute__((noinline)) bool write_elsewhere(struct writer *writer, uns
 	return write_slowly(writer, kind, usable ? own_frames_top(state) : NULL, attached);
 }
 
-/* The slow path's registers are the caller's: so nothing is saved here but what the comparison needs. */
-bool memory_stack_write_step(bool attached)
+/* Whether the change since the last allocation may be written from the copy, which has the names. top: see there. */
+static inline __attribute__((always_inline)) bool may_step(bool attached, const char **top)
 {
 	const void *state = own_frames_state(attached);
 	struct memory_stack *stack = thread_self.stack;
 	struct writer *writer = thread_self.writer;
-	uint32_t depth, changed;
-	const char *top;
 
 	if (unlikely(!state || !stack || stack->known != state || !writer_has_room(writer) || !writer->knows_stack ||
 		     stack->forgotten != forgotten_ids()))
 		return false;
-	top = own_frames_top(state);
-	depth = changed = stack->depth;
+	*top = own_frames_top(state);
+	return true;
+}
+
+/* After may_step(): any change. waits: memory_stack_frames_wait, a constant at compile time. */
+static inline __attribute__((always_inline)) bool write_step(struct memory_stack *stack, const char *top, bool attached,
+							     bool waits)
+{
+	uint32_t depth = stack->depth, changed = depth;
+	struct writer *writer = thread_self.writer;
+	struct copied_frame *last;
+	bool due;
+
 	if (top != stack->at[depth - 1].frame)
-		return write_call(stack, writer, top);
-	if (unlikely(!compare(stack, depth - 1, &changed)))
+		return write_call(stack, writer, top, waits);
+	last = compare(stack, depth - 1, waits, &changed, &due);
+	if (unlikely(!last))
 		return false;
+	if (unlikely(due) && attached)
+		let_wait(stack, last, &stack->at[changed < depth ? changed : depth - 1]);
 	if (likely(changed == depth))
 		return true;
 	return changed + 1 == depth ? put_moved(stack, writer, top) : put_call(stack, writer, top, changed, depth);
+}
+
+bool memory_stack_step_of_all(bool attached)
+{
+	const char *top;
+
+	return may_step(attached, &top) && write_step(thread_self.stack, top, attached, false);
+}
+
+static __attribute__((noinline)) bool write_step_to_waiting(struct memory_stack *stack, const char *top, bool attached)
+{
+	return write_step(stack, top, attached, true);
+}
+
+/* The slow path's registers are the caller's, and so are those of most changes. */
+bool memory_stack_step_to_waiting(bool attached)
+{
+	const struct copied_frame *inner, *caller;
+	struct memory_stack *stack;
+	const char *top;
+
+	if (!may_step(attached, &top))
+		return false;
+	stack = thread_self.stack;
+	inner = &stack->at[stack->depth - 1];
+	caller = inner - 1; /* of a stack of one frame it is none */
+	/* Mostly the innermost function alone has gone on. */
+	if (inner->frame == top && inner != stack->at && caller->result && own_frames_back(top) == caller->frame &&
+	    stands_there(caller, true) && still_waits(caller)) {
+		invariant(is_as_copied(stack, caller));
+		return stands_there(inner, true) || put_moved(stack, thread_self.writer, top);
+	}
+	return write_step_to_waiting(stack, top, attached);
 }
 
 bool memory_stack_write_any(unsigned kind, bool attached)

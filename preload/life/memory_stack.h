@@ -3,8 +3,9 @@
  * thread since its last allocation (WIRE_STACK_CHANGE).
  *
  * A thread keeps a copy of its stack: of each frame its address, its code, and the instruction at which it stands. At
- * an allocation all frames are compared with the copy, from the innermost outwards. Nothing less would do: a frame at
- * the same address, with the same code at the same instruction, may have been entered anew, by another caller. The
+ * an allocation the frames are compared with the copy, from the innermost outwards. A frame at the same address, with
+ * the same code at the same instruction, may have been entered anew, by another caller. So all are compared, up to one
+ * that is known to wait still for the same call (own_frames_result(), from 3.11 on): no frame further out has run. The
  * addresses come from the copy, so no load waits for the one before.
  *
  * Allocates nothing but the copy, once for each thread, and keeps errno.
@@ -25,11 +26,15 @@ void memory_stack_begin(void);
 /* No more stacks are read, until the next begin. GIL held, recording is stopped. */
 void memory_stack_end_all(void);
 
+extern bool memory_stack_frames_wait; /* own_frames_result() knows where frames wait */
+
 /*
  * Of memory_stack_write(): what mostly has changed is nothing, the instruction of the innermost function, or which
- * function that is. False: it is something else, or there is no room; nothing was written.
+ * function that is. Frames are compared up to one that waits for the same call, or all of them. False: it is something
+ * else, or there is no room; nothing was written.
  */
-bool memory_stack_write_step(bool attached) __attribute__((noinline));
+bool memory_stack_step_to_waiting(bool attached) __attribute__((noinline));
+bool memory_stack_step_of_all(bool attached) __attribute__((noinline));
 
 /* Of memory_stack_write(): everything else. */
 bool memory_stack_write_any(unsigned kind, bool attached) __attribute__((noinline));
@@ -45,7 +50,10 @@ bool memory_stack_write_any(unsigned kind, bool attached) __attribute__((noinlin
  */
 static inline __attribute__((always_inline)) bool memory_stack_write(unsigned kind, bool attached)
 {
-	return __builtin_expect(memory_stack_write_step(attached), 1) || memory_stack_write_any(kind, attached);
+	bool written =
+	    memory_stack_frames_wait ? memory_stack_step_to_waiting(attached) : memory_stack_step_of_all(attached);
+
+	return __builtin_expect(written, 1) || memory_stack_write_any(kind, attached);
 }
 
 /* The calling thread ends. */

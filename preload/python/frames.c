@@ -280,6 +280,30 @@ const void *own_frames_waiting_state(void)
 	return python.Py_IsInitialized() ? own : NULL;
 }
 
+static bool stores_depth(const char *caller, const char *called)
+{
+	size_t owner = python.layout.frame_owner, entry = python.layout.frame_entry;
+
+	return called[owner] == PYTHON_FRAME_OWNED_BY_THREAD && !(entry && called[entry]) &&
+	       (caller[owner] == PYTHON_FRAME_OWNED_BY_THREAD || caller[owner] == PYTHON_FRAME_OWNED_BY_GENERATOR);
+}
+
+uint64_t *own_frames_result(const char *caller, const char *called)
+{
+	const char *code = (const char *)(own_frames_code(caller) & ~(uintptr_t)7);
+	uint64_t *stack = (uint64_t *)(caller + python.layout.locals);
+	int64_t depth, locals;
+
+	if (!stores_depth(caller, called))
+		return NULL;
+	depth = python_has(PYTHON_STACK_ADDRESS) ? (uint64_t *)python_field(caller, python.layout.frame_stack) - stack
+						 : python_int(caller, python.layout.frame_stack);
+	/* Of a code object these are adjacent: the size of its stack, its first line, the number of its locals. */
+	locals = python_int(code, python.code_line + sizeof(int));
+	return depth >= locals && depth < locals + python_int(code, python.code_line - sizeof(int)) ? stack + depth
+												    : NULL;
+}
+
 const void *own_frames_shown_code(const char *frame)
 {
 	const void *code = python_frame_code(frame);

@@ -84,6 +84,21 @@ static inline bool own_frames_has_begun(const char *frame)
  */
 const void *own_frames_shown_code(const char *frame);
 
+/* Whether own_frames_result() knows any. Until 3.10 the depth of a stack is stored where a frame is suspended alone. */
+static inline bool own_frames_have_results(void)
+{
+	return python_has(PYTHON_OWN_FRAMES) && !python.free_threaded && python.code_line;
+}
+
+/*
+ * From 3.11 on: where the interpreter will put what a function returns, the first free word of its caller's stack. It
+ * stays free until then, and no one reads it: whatever is written there is overwritten by the result, or by the next
+ * function that is called from there, as the function stands below its arguments. NULL: it is not known (C code called
+ * the function), or another call from there may leave the word as it is (the caller resumed a generator). Only if
+ * own_frames_have_results(): without a GIL other threads read whole stacks.
+ */
+uint64_t *own_frames_result(const char *caller, const char *called);
+
 /* The globals of a frame, borrowed, or NULL. GIL held. Without a GIL: NULL, as a lookup in them could wait. */
 struct object *own_frames_globals(const char *frame);
 

@@ -1,4 +1,5 @@
 """How the cost of an event grows: with threads, processes, the depth of the stack, the functions, the length, the rate of events.
+Calls are recorded, but for `allocations`, which are made below that many functions, and are recorded with their stacks alone.
 
 A program (programs/growth.py) runs bare and recorded in turn. What recording adds to the CPU time of everything, the collector's
 included, is divided by the events; memory is the collector's and the program's, above that of the bare program.
@@ -12,15 +13,16 @@ STEPS = {
     "threads": (1, 2, 8, 64, 500),
     "processes": (1, 8, 64, 500),
     "depth": (10, 100, 1000, 10000),
+    "allocations": (10, 100, 1000, 10000),
     "functions": (10, 1000, 100000, 1000000),
     "length": (1, 10, 100, 1000),
     "rate": (1000, 10000, 100000, 1000000),
 }
-EVENTS = "call"
+EVENTS = {"allocations": "mem"}
 
 
 def measure_one(interpreter, kind, number, rounds, scratch):
-    words, evprof = [PROGRAM, kind, str(number)], [target.EVPROF, "run", "-q", "--events", EVENTS, "-o", scratch.template()]
+    words, evprof = [PROGRAM, kind, str(number)], [target.EVPROF, "run", "-q", "--events", EVENTS.get(kind, "call"), "-o", scratch.template()]
     bare, own, row = [], [], {"python": interpreter.name, "kind": kind, "number": number}
     for _ in range(1 if kind == "length" and number >= 1000 else rounds):
         bare.append(target.run_whole(interpreter, words, target.environment()))

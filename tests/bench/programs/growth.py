@@ -1,5 +1,5 @@
 """growth.py KIND NUMBER: the same calls, more or fewer of something: threads, processes, depth, functions, length (calls in all, in
-millions), rate (calls a second). Used by lib/growth.py. Prints the number of calls."""
+millions), rate (calls a second); or allocations below that many functions. Used by lib/growth.py. Prints the number of calls."""
 import os
 import sys
 import threading
@@ -49,6 +49,23 @@ def depth(number):
     for _ in range(CALLS // number):
         dive(number - 1)
     return CALLS // number * number
+
+
+def make(i):
+    return [i, str(i), {"a": i}]
+
+
+def below(depth):
+    if depth:
+        return below(depth - 1)
+    for i in range(CALLS // 10):
+        make(i)
+
+
+def allocations(number):
+    sys.setrecursionlimit(number + 1000)
+    below(number - 1)
+    return CALLS // 10
 
 
 def functions(number):

@@ -5,6 +5,7 @@ fork is what it holds at the end of its trace."""
 import ctypes
 import json
 import os
+import random
 import sys
 import threading
 import tracemalloc
@@ -207,6 +208,181 @@ def deep():
     sys.setrecursionlimit(before)
 
 
+class Walk:
+    """Random walks through calls of all kinds, which return, raise, and come back to the same place from elsewhere."""
+
+    def __init__(self, seed, steps):
+        self.random, self.steps = random.Random(seed), steps
+        self.ways = [value for name, value in sorted(vars(Walk).items()) if name.startswith("by_")]
+
+    def step(self, depth):
+        self.steps -= 1
+        choice = self.random.random()
+        if choice < 0.3:
+            kept.append(bytes(70))
+        if depth and self.steps > 0:
+            for _ in range(self.random.choice((1, 1, 2, 3))):
+                try:
+                    self.random.choice(self.ways)(self, depth - 1)
+                except LookupError:
+                    if choice < 0.5:
+                        kept.append(bytearray(71))
+                    else:
+                        raise
+        if choice > 0.8:
+            raise LookupError
+        kept.append(bytes(72))
+        return 1
+
+    def by_call(self, depth):
+        self.step(depth)
+
+    def by_same_call(self, depth):
+        self.step(depth)
+
+    def by_calls(self, depth):
+        for _ in range(3):
+            self.step(depth)
+
+    def by_keyword(self, depth):
+        self.step(depth=depth)
+
+    def by_star(self, depth):
+        self.step(*(depth,))
+
+    def by_stars(self, depth):
+        self.step(**{"depth": depth})
+
+    def by_function(self, depth):
+        Walk.step(self, depth)
+
+    def by_lambda(self, depth):
+        (lambda: self.step(depth))()
+
+    def by_argument(self, depth):
+        max(self.step(depth), self.step(depth), len("one"))
+
+    def by_sorted(self, depth):
+        sorted((1, 2), key=lambda one: self.step(depth))
+
+    def by_map(self, depth):
+        list(map(self.step, (depth, depth)))
+
+    def by_comprehension(self, depth):
+        return [self.step(depth) for _ in range(2)]
+
+    def by_handler(self, depth):
+        try:
+            self.step(depth)
+            self.step(depth)
+        except LookupError:
+            self.step(depth)
+        finally:
+            kept.append(bytes(73))
+
+    def by_property(self, depth):
+        self.depth = depth
+        return self.walked
+
+    @property
+    def walked(self):
+        return self.step(self.depth)
+
+    def __getitem__(self, depth):
+        return self.step(depth)
+
+    def by_item(self, depth):
+        return self[depth]
+
+    def __call__(self, depth):
+        self.step(depth)
+
+    def by_object(self, depth):
+        self(depth)
+
+    def __getattr__(self, name):
+        if name != "missing":
+            raise AttributeError
+        return self.step(self.depth)
+
+    def by_missing(self, depth):
+        self.depth = depth
+        return self.missing
+
+    def __add__(self, depth):
+        return self.step(depth)
+
+    def by_sum(self, depth):
+        return self + depth
+
+    def by_class(self, depth):
+        walk = self
+
+        class Made:
+            def __init__(self, depth):
+                walk.step(depth)
+
+        Made(depth), Made(depth)
+
+    def by_with(self, depth):
+        self.depth = depth
+        with self:
+            kept.append(bytes(74))
+            self.depth = 0  # until 3.9 __exit__() is called from the last line
+
+    def __enter__(self):
+        self.step(self.depth)
+
+    def __exit__(self, *error):
+        kept.append(bytes(75))
+
+    def yields(self, depth):
+        yield self.step(depth)
+        kept.append(bytes(76))
+        yield self.step(depth)
+
+    def by_generator(self, depth):
+        for _ in self.yields(depth):
+            kept.append(bytes(77))
+
+    def delegates(self, depth):
+        yield from self.yields(depth)
+
+    def by_delegation(self, depth):
+        generator = self.delegates(depth)
+        next(generator)
+        sum(generator)
+
+    def by_generator_again(self, depth):
+        generator = self.delegates(depth)
+        for _ in range(2):
+            for _ in generator:
+                break
+
+    async def waits(self, depth):
+        self.step(depth)
+        await waits(78)
+        return self.step(depth)
+
+    async def awaits(self, depth):
+        await self.waits(depth)
+
+    def by_coroutine(self, depth):
+        coroutine = self.awaits(depth)
+        coroutine.send(None)
+        coroutine.close()
+
+
+def walks():
+    for seed in range(10):
+        walk = Walk(seed, 150)
+        for _ in range(3):
+            try:
+                walk.step(14)
+            except LookupError:
+                kept.append(bytes(79))
+
+
 def main():
     either()
     ping(6)
@@ -220,6 +396,7 @@ def main():
     if len(sys.argv) > 3:
         greenlets(int(sys.argv[3]))
     deep()
+    walks()
 
 
 def report():
