@@ -177,11 +177,14 @@ static inline __attribute__((always_inline)) struct copied_frame *compare(struct
 	}
 }
 
-/* Lets the frames from copy to before end, all as in the copy, show that they wait for the frames they called. */
-static __attribute__((noinline)) void let_wait(struct memory_stack *stack, struct copied_frame *copy,
-					       const struct copied_frame *end)
+/*
+ * After compare(): lets the frames from copy to before at[end], and before at[changed], show that they wait for those
+ * they called.
+ */
+static __attribute__((noinline)) void let_wait(struct memory_stack *stack, struct copied_frame *copy, uint32_t end,
+					       uint32_t changed)
 {
-	for (; copy < end; copy++) {
+	for (; copy < &stack->at[changed < end ? changed : end]; copy++) {
 		if (still_waits(copy) || !may_wait(copy))
 			continue;
 		copy->result = own_frames_result(copy->frame, copy[1].frame);
@@ -204,10 +207,11 @@ static int64_t find_near(const struct memory_stack *stack, const char *frame)
  * Finds how the thread's frames follow on the copied ones, and puts new ones into the copy. Returns the index of the
  * outermost one that is new or stands elsewhere, or -1: the whole stack has to be read.
  */
-static int64_t take_new_frames(struct memory_stack *stack, const char *top)
+static int64_t take_new_frames(struct memory_stack *stack, const char *top, bool attached)
 {
 	const char *fresh[STACK_NEW_MOST], *frame = top;
 	uint32_t count = 0, changed;
+	struct copied_frame *last = NULL;
 	int64_t common;
 	bool due;
 
@@ -220,8 +224,12 @@ static int64_t take_new_frames(struct memory_stack *stack, const char *top)
 			return -1;
 	}
 	changed = (uint32_t)common + 1;
-	if (changed + count > STACK_MOST || !compare(stack, (uint32_t)common, memory_stack_frames_wait, &changed, &due))
+	if (changed + count <= STACK_MOST)
+		last = compare(stack, (uint32_t)common, memory_stack_frames_wait, &changed, &due);
+	if (!last)
 		return -1;
+	if (due && attached)
+		let_wait(stack, last, (uint32_t)common, changed);
 	stack->depth = (uint32_t)common + 1;
 	while (count)
 		stack->at[stack->depth++].frame = fresh[--count];
@@ -424,7 +432,7 @@ static __attribute__((noinline)) bool write_slowly(struct writer *writer, unsign
 			begin_anew(stack, writer, top);
 			changed = 0;
 		} else if (top) {
-			changed = take_new_frames(stack, top);
+			changed = take_new_frames(stack, top, attached);
 		}
 		if (changed < 0)
 			changed = take_all_frames(stack, top);
@@ -510,9 +518,10 @@ static __attribute__((noinline)) bool put_call(struct memory_stack *stack, struc
  * and nothing was written.
  */
 static inline __attribute__((always_inline)) bool write_call(struct memory_stack *stack, struct writer *writer,
-							     const char *top, bool waits)
+							     const char *top, bool attached, bool waits)
 {
 	uint32_t depth = stack->depth, inner = depth - 1, changed;
+	struct copied_frame *last;
 	bool due;
 
 	if (inner && top == stack->at[inner - 1].frame)
@@ -522,7 +531,12 @@ static inline __attribute__((always_inline)) bool write_call(struct memory_stack
 	else
 		return false;
 	changed = inner + 1;
-	return compare(stack, inner, waits, &changed, &due) && put_call(stack, writer, top, changed, depth);
+	last = compare(stack, inner, waits, &changed, &due);
+	if (!last)
+		return false;
+	if (unlikely(due) && attached)
+		let_wait(stack, last, inner, changed);
+	return put_call(stack, writer, top, changed, depth);
 }
 
 /* The state is another one than that of the copy, if there is one. False: ids may not be used in its interpreter. */
@@ -591,12 +605,12 @@ static inline __attribute__((always_inline)) bool write_step(struct memory_stack
 	bool due;
 
 	if (top != stack->at[depth - 1].frame)
-		return write_call(stack, writer, top, waits);
+		return write_call(stack, writer, top, attached, waits);
 	last = compare(stack, depth - 1, waits, &changed, &due);
 	if (unlikely(!last))
 		return false;
 	if (unlikely(due) && attached)
-		let_wait(stack, last, &stack->at[changed < depth ? changed : depth - 1]);
+		let_wait(stack, last, depth - 1, changed);
 	if (likely(changed == depth))
 		return true;
 	return changed + 1 == depth ? put_moved(stack, writer, top) : put_call(stack, writer, top, changed, depth);
