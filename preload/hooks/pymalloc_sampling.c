@@ -18,9 +18,10 @@ static void *from_pymalloc(unsigned kind, size_t count, size_t size)
 				   : pymalloc.malloc(pymalloc.context, size);
 }
 
-static void *from_raw(unsigned kind, size_t bytes)
+/* pymalloc takes it from the raw domain, counts it among those, and so will free it there. */
+static void *from_raw(unsigned kind)
 {
-	return kind == WIRE_CALLOC ? python.PyMem_RawCalloc(1, bytes) : python.PyMem_RawMalloc(bytes);
+	return from_pymalloc(kind, 1, SMALL_BYTES + 1);
 }
 
 /* Off the fast path: a large block, or one that may be in the sample. */
@@ -37,8 +38,8 @@ static __attribute__((noinline)) void *allocate(unsigned kind, unsigned domain, 
 		return from_pymalloc(kind, count, size);
 	thread_self.nesting = 1;
 	if (taken && bytes <= SMALL_BYTES) {
-		block = from_raw(kind, bytes);
-		taken = block != NULL; /* pymalloc may still have memory, but its free would not be seen */
+		block = from_raw(kind);
+		taken = block != NULL; /* pymalloc may still have a small block, but its free would not be seen */
 	}
 	if (!block)
 		block = from_pymalloc(kind, count, size);
@@ -55,7 +56,7 @@ static __attribute__((cold, noinline)) void *end_realloc(unsigned domain, unsign
 	void *moved;
 
 	if (block && parts & MEMORY_SAMPLING_NEW && size <= SMALL_BYTES) {
-		moved = python.PyMem_RawMalloc(size);
+		moved = from_raw(WIRE_MALLOC);
 		if (moved) {
 			memcpy(moved, block, size);
 			pymalloc.free(pymalloc.context, block);
@@ -172,8 +173,7 @@ static bool is_possible(void)
 	const unsigned alone = EVENT_MEM | EVENT_MALLOC | EVENT_SAMPLE | EVENT_CPU;
 	const char *name;
 
-	if (python.free_threaded || (!python.monitoring && config.events & ~alone) || !python.PyMem_RawMalloc ||
-	    !python.PyMem_RawCalloc)
+	if (python.free_threaded || (!python.monitoring && config.events & ~alone))
 		return false;
 	name = python._PyMem_GetCurrentAllocatorName ? python._PyMem_GetCurrentAllocatorName() : NULL;
 	return name && !strcmp(name, "pymalloc");

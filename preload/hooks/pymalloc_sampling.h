@@ -1,9 +1,9 @@
 /*
  * pymalloc_sampling.h - sampled allocations of the domains that pymalloc serves (mem and object).
  *
- * pymalloc frees a block that is not its own by PyMem_RawFree(). So a small block in the sample is taken from the raw
- * domain, whose hook sees its free, and the free of these domains stays pymalloc's own function. A small block that is
- * not in the sample costs the countdown of its bytes and a jump.
+ * pymalloc takes a block of more than 512 bytes from the raw domain, and frees it there. So a small block in the sample
+ * is asked for as one of 513: the hook of the raw domain sees its free, and the free of these domains stays pymalloc's
+ * own function. A small block that is not in the sample costs the countdown of its bytes and a jump.
  *
  * After that jump nothing says that an allocator of Python's runs. So the arenas, whose mappings are none of the
  * program's, have an allocator of their own that says it. pymalloc's tables of arenas, some KiB in a process, count as

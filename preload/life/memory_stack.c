@@ -53,6 +53,7 @@ struct memory_stack {
 	const void *state; /* the PyThreadState that the copy is of */
 	const void *known; /* that state, if the copy has frames, and all have names; else NULL: see write_slowly() */
 	bool usable;	   /* ids of code may be used in its interpreter */
+	bool own;	   /* it is known to be this thread's, also if the program allocates without the GIL (3.11) */
 	bool unknown;	   /* a frame is written as unknown */
 	bool cut;	   /* frames further out than the first are left out */
 	uint32_t depth;
@@ -184,6 +185,8 @@ static inline __attribute__((always_inline)) struct copied_frame *compare(struct
 static __attribute__((noinline)) void let_wait(struct memory_stack *stack, struct copied_frame *copy, uint32_t end,
 					       uint32_t changed)
 {
+	if (!stack->own)
+		return;
 	for (; copy < &stack->at[changed < end ? changed : end]; copy++) {
 		if (still_waits(copy) || !may_wait(copy))
 			continue;
@@ -553,6 +556,7 @@ static __attribute__((noinline)) bool begin_state(const void *state)
 	if (stack) {
 		stack->state = state;
 		stack->usable = usable;
+		stack->own = python.monitoring || state == python.PyGILState_GetThisThreadState();
 	}
 	thread_self.nesting--;
 	errno = saved_errno;

@@ -141,8 +141,6 @@ struct python_method {
 	X(void *, PyInterpreterState_Next, (void *interpreter))                                                        \
 	X(struct thread_state *, PyThreadState_Next, (struct thread_state *))                                          \
 	X(const char *, _PyMem_GetCurrentAllocatorName, (void))                                                        \
-	X(void *, PyMem_RawMalloc, (size_t size))                                                                      \
-	X(void *, PyMem_RawCalloc, (size_t count, size_t size))                                                        \
 	X(void, PyObject_GetArenaAllocator, (struct python_arena_allocator *))                                         \
 	X(void, PyObject_SetArenaAllocator, (struct python_arena_allocator *))                                         \
 	X(void, PyObject_Free, (void *))                                                                               \

@@ -111,7 +111,7 @@ SCENARIO(memory_sampled, totals_by_function, SUPPORTED)
 
 /*
  * With a mean of one byte every block is in the sample, and small ones come from another allocator. The program looks
- * at its bytes, and knows what is alive.
+ * at its bytes and at the number of blocks that Python says, and knows what is alive.
  */
 SCENARIO(memory_sampled, every_block, SUPPORTED)
 {
@@ -119,7 +119,7 @@ SCENARIO(memory_sampled, every_block, SUPPORTED)
 
 	needs_own_malloc();
 	outcome = run(.python = python, .args = {"@changed_blocks.py"}, .env = {EVENTS, "EVPROF_MEMORY_INTERVAL=1"});
-	expect(outcome, outcome->status == 0, "no byte is wrong");
+	expect(outcome, outcome->status == 0, "no byte is wrong, nor the number of blocks");
 	expect(outcome, fabs(cell(outcome, outcome->pid, "kept", END) - atof(outcome->out)) < 1,
 	       "alive at the end: %.0f of %s", cell(outcome, outcome->pid, "kept", END), outcome->out);
 	expect(outcome, !strstr(outcome->err, "lost") || strstr(outcome->err, " 0 lost"), "nothing is lost");

@@ -32,6 +32,8 @@ def kept():
         blocks.append(bytes(1 + i % 700))
 
 
+before = sys.getallocatedblocks()
 change()
+assert abs(sys.getallocatedblocks() - before) < 2000
 kept()
 print(sum(map(sys.getsizeof, blocks)) + sys.getsizeof(blocks) - sys.getsizeof([]))
