@@ -300,8 +300,10 @@ uint64_t *own_frames_result(const char *caller, const char *called)
 						 : python_int(caller, python.layout.frame_stack);
 	/* Of a code object these are adjacent: the size of its stack, its first line, the number of its locals. */
 	locals = python_int(code, python.code_line + sizeof(int));
-	return depth >= locals && depth < locals + python_int(code, python.code_line - sizeof(int)) ? stack + depth
-												    : NULL;
+	if (depth < locals || depth >= locals + python_int(code, python.code_line - sizeof(int)))
+		return NULL;
+	/* There the property's object stood one word below, and nothing is written to this one by such a call. */
+	return python_has(PYTHON_CALLS_ABOVE_NULL) && depth > locals && !stack[depth - 1] ? NULL : stack + depth;
 }
 
 const void *own_frames_shown_code(const char *frame)
