@@ -121,9 +121,13 @@ bool pymalloc_sampling_is(const struct python_allocator *allocator)
 	return allocator->malloc == mem_malloc || allocator->malloc == object_malloc;
 }
 
+/* The settings may be others than in begin(): those of another recording. */
 bool pymalloc_sampling_serves(int domain, const struct python_allocator *present)
 {
-	return domain != WIRE_DOMAIN_RAW && pymalloc.malloc && present->malloc == pymalloc.malloc &&
+	const unsigned alone = EVENT_MEM | EVENT_MALLOC | EVENT_SAMPLE | EVENT_CPU;
+
+	return config.memory_interval && (python.monitoring || !(config.events & ~alone)) &&
+	       domain != WIRE_DOMAIN_RAW && pymalloc.malloc && present->malloc == pymalloc.malloc &&
 	       present->free == pymalloc.free;
 }
 
@@ -168,15 +172,11 @@ static void watch_arenas(void)
 	python.PyObject_SetArenaAllocator(&allocator);
 }
 
-static bool is_possible(void)
+static bool is_pymalloc(void)
 {
-	const unsigned alone = EVENT_MEM | EVENT_MALLOC | EVENT_SAMPLE | EVENT_CPU;
-	const char *name;
+	const char *name = python._PyMem_GetCurrentAllocatorName ? python._PyMem_GetCurrentAllocatorName() : NULL;
 
-	if (python.free_threaded || (!python.monitoring && config.events & ~alone))
-		return false;
-	name = python._PyMem_GetCurrentAllocatorName ? python._PyMem_GetCurrentAllocatorName() : NULL;
-	return name && !strcmp(name, "pymalloc");
+	return !python.free_threaded && name && !strcmp(name, "pymalloc");
 }
 
 void pymalloc_sampling_begin(void)
@@ -187,6 +187,6 @@ void pymalloc_sampling_begin(void)
 		return;
 	begun = true;
 	watch_arenas();
-	if (is_possible())
+	if (is_pymalloc())
 		python.PyMem_GetAllocator(WIRE_DOMAIN_OBJ, &pymalloc);
 }

@@ -17,8 +17,8 @@
 #include "python/python.h"
 
 /*
- * If memory is sampled: sets the allocator of arenas, and learns whether Python's use of pymalloc allows this.
- * Before the first of evprof's allocators is set. Further calls do nothing. GIL held.
+ * If memory is sampled: sets the allocator of arenas, and learns whether Python uses pymalloc. Before evprof's
+ * allocators are set. Further calls do nothing. GIL held.
  */
 void pymalloc_sampling_begin(void);
 
