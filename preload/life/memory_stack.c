@@ -149,45 +149,12 @@ static inline bool is_as_copied(const struct memory_stack *stack, const struct c
 	return false;
 }
 
-/*
- * Compares the thread's frames from that of at[i] outwards with the copy, up to one that still waits for the same call:
- * none further out has run since. Lowers *changed to the outermost one that stands elsewhere. Returns the last one that
- * was compared, or NULL: other frames follow. waits: memory_stack_frames_wait, mostly a constant at compile time. *due:
- * after let_wait() the next comparison may need fewer frames. Each address comes from the copy: to go from frame to
- * frame instead, where each load waits for the one before, makes an allocation in 60 frames half as dear again.
- */
-static inline __attribute__((always_inline)) struct copied_frame *compare(struct memory_stack *stack, uint32_t i,
-									  bool waits, uint32_t *changed, bool *due)
-{
-	struct copied_frame *const begin = &stack->at[i], *copy = begin;
-
-	*due = false;
-	for (;; copy--) {
-		if (unlikely(!stands_there(copy, waits))) {
-			*changed = (uint32_t)(copy - stack->at);
-		} else if (waits && copy != begin && still_waits(copy)) {
-			invariant(is_as_copied(stack, copy));
-			return copy;
-		} else if (waits) {
-			*due |= copy != begin && may_wait(copy);
-		}
-		if (copy == stack->at)
-			return own_frames_back(copy->frame) == stack->base ? copy : NULL;
-		if (unlikely(own_frames_back(copy->frame) != copy[-1].frame))
-			return NULL;
-	}
-}
-
-/*
- * After compare(): lets the frames from copy to before at[end], and before at[changed], show that they wait for those
- * they called.
- */
-static __attribute__((noinline)) void let_wait(struct memory_stack *stack, struct copied_frame *copy, uint32_t end,
-					       uint32_t changed)
+/* Lets the frames from copy to before at[end] show that they wait for those they called. They are as in the copy. */
+static __attribute__((noinline)) void let_wait(struct memory_stack *stack, struct copied_frame *copy, uint32_t end)
 {
 	if (!stack->own)
 		return;
-	for (; copy < &stack->at[changed < end ? changed : end]; copy++) {
+	for (; copy < &stack->at[end]; copy++) {
 		if (still_waits(copy) || !may_wait(copy))
 			continue;
 		copy->result = own_frames_result(copy->frame, copy[1].frame);
@@ -195,6 +162,38 @@ static __attribute__((noinline)) void let_wait(struct memory_stack *stack, struc
 		if (copy->result)
 			*copy->result = copy->waiting;
 	}
+}
+
+/*
+ * Compares the thread's frames from that of at[i] outwards with the copy, up to one that still waits for the same call:
+ * none further out has run since. Lowers *changed to the outermost one that stands elsewhere. False: other frames
+ * follow. attached: lets frames wait, so that the next comparison needs fewer of them. waits: memory_stack_frames_wait,
+ * mostly a constant at compile time. Each address comes from the copy: to go from frame to frame instead, where each
+ * load waits for the one before, makes an allocation in 60 frames half as dear again.
+ */
+static inline __attribute__((always_inline)) bool compare(struct memory_stack *stack, uint32_t i, bool attached,
+							  bool waits, uint32_t *changed)
+{
+	struct copied_frame *const begin = &stack->at[i], *copy = begin;
+	bool due = false;
+
+	for (;; copy--) {
+		if (unlikely(!stands_there(copy, waits))) {
+			*changed = (uint32_t)(copy - stack->at);
+		} else if (waits && copy != begin && still_waits(copy)) {
+			invariant(is_as_copied(stack, copy));
+			break;
+		} else if (waits) {
+			due |= copy != begin && may_wait(copy);
+		}
+		if (own_frames_back(copy->frame) != (copy == stack->at ? stack->base : copy[-1].frame))
+			return false;
+		if (copy == stack->at)
+			break;
+	}
+	if (unlikely(due) && attached)
+		let_wait(stack, copy, *changed < i ? *changed : i);
+	return true;
 }
 
 /* The place of a frame near the inner end of the copy; -1: it is not there. */
@@ -214,9 +213,7 @@ static int64_t take_new_frames(struct memory_stack *stack, const char *top, bool
 {
 	const char *fresh[STACK_NEW_MOST], *frame = top;
 	uint32_t count = 0, changed;
-	struct copied_frame *last = NULL;
 	int64_t common;
-	bool due;
 
 	while ((common = find_near(stack, frame)) < 0) {
 		if (count == STACK_NEW_MOST)
@@ -227,12 +224,9 @@ static int64_t take_new_frames(struct memory_stack *stack, const char *top, bool
 			return -1;
 	}
 	changed = (uint32_t)common + 1;
-	if (changed + count <= STACK_MOST)
-		last = compare(stack, (uint32_t)common, memory_stack_frames_wait, &changed, &due);
-	if (!last)
+	if (changed + count > STACK_MOST ||
+	    !compare(stack, (uint32_t)common, attached, memory_stack_frames_wait, &changed))
 		return -1;
-	if (due && attached)
-		let_wait(stack, last, (uint32_t)common, changed);
 	stack->depth = (uint32_t)common + 1;
 	while (count)
 		stack->at[stack->depth++].frame = fresh[--count];
@@ -524,8 +518,6 @@ static inline __attribute__((always_inline)) bool write_call(struct memory_stack
 							     const char *top, bool attached, bool waits)
 {
 	uint32_t depth = stack->depth, inner = depth - 1, changed;
-	struct copied_frame *last;
-	bool due;
 
 	if (inner && top == stack->at[inner - 1].frame)
 		depth = inner--;
@@ -534,12 +526,7 @@ static inline __attribute__((always_inline)) bool write_call(struct memory_stack
 	else
 		return false;
 	changed = inner + 1;
-	last = compare(stack, inner, waits, &changed, &due);
-	if (!last)
-		return false;
-	if (unlikely(due) && attached)
-		let_wait(stack, last, inner, changed);
-	return put_call(stack, writer, top, changed, depth);
+	return compare(stack, inner, attached, waits, &changed) && put_call(stack, writer, top, changed, depth);
 }
 
 /* The state is another one than that of the copy, if there is one. False: ids may not be used in its interpreter. */
@@ -605,16 +592,11 @@ static inline __attribute__((always_inline)) bool write_step(struct memory_stack
 {
 	uint32_t depth = stack->depth, changed = depth;
 	struct writer *writer = thread_self.writer;
-	struct copied_frame *last;
-	bool due;
 
 	if (top != stack->at[depth - 1].frame)
 		return write_call(stack, writer, top, attached, waits);
-	last = compare(stack, depth - 1, waits, &changed, &due);
-	if (unlikely(!last))
+	if (unlikely(!compare(stack, depth - 1, attached, waits, &changed)))
 		return false;
-	if (unlikely(due) && attached)
-		let_wait(stack, last, depth - 1, changed);
 	if (likely(changed == depth))
 		return true;
 	return changed + 1 == depth ? put_moved(stack, writer, top) : put_call(stack, writer, top, changed, depth);

@@ -53,16 +53,23 @@ const void *python_frame_code(const void *frame)
 		   : code;
 }
 
-/*
- * 3.11: the size that _PyFrame_New_NoTrack() computes. The code object has three adjacent fields: the size of the
- * stack, the first line, and the number of local slots.
- */
+/* From 3.11 on these are adjacent in a code object: the size of its stack, its first line, the number of its locals. */
+static int stack_slots(const void *code)
+{
+	return python_int(code, python.code_line - sizeof(int));
+}
+
+static int local_slots(const void *code)
+{
+	return python_int(code, python.code_line + sizeof(int));
+}
+
+/* 3.11: the size that _PyFrame_New_NoTrack() computes. */
 size_t python_frame_size(const struct object *frame)
 {
 	const void *code = python_field(python_inner_frame(frame), PYTHON_INNER_CODE);
-	size_t line = python.code_line, slots;
+	size_t slots = (size_t)stack_slots(code) + (size_t)local_slots(code);
 
-	slots = (size_t)python_int(code, line - sizeof(int)) + (size_t)python_int(code, line + sizeof(int));
 	return python_basic_size(python_type(frame)) + slots * sizeof(void *);
 }
 
@@ -290,7 +297,7 @@ static bool stores_depth(const char *caller, const char *called)
 
 uint64_t *own_frames_result(const char *caller, const char *called)
 {
-	const char *code = (const char *)(own_frames_code(caller) & ~(uintptr_t)7);
+	const void *code = (const void *)(own_frames_code(caller) & ~(uintptr_t)7);
 	uint64_t *stack = (uint64_t *)(caller + python.layout.locals);
 	int64_t depth, locals;
 
@@ -298,9 +305,8 @@ uint64_t *own_frames_result(const char *caller, const char *called)
 		return NULL;
 	depth = python_has(PYTHON_STACK_ADDRESS) ? (uint64_t *)python_field(caller, python.layout.frame_stack) - stack
 						 : python_int(caller, python.layout.frame_stack);
-	/* Of a code object these are adjacent: the size of its stack, its first line, the number of its locals. */
-	locals = python_int(code, python.code_line + sizeof(int));
-	if (depth < locals || depth >= locals + python_int(code, python.code_line - sizeof(int)))
+	locals = local_slots(code);
+	if (depth < locals || depth >= locals + stack_slots(code))
 		return NULL;
 	/* There the property's object stood one word below, and nothing is written to this one by such a call. */
 	return python_has(PYTHON_CALLS_ABOVE_NULL) && depth > locals && !stack[depth - 1] ? NULL : stack + depth;

@@ -94,8 +94,9 @@ static inline bool own_frames_have_results(void)
  * From 3.11 on: where the interpreter will put what a function returns, the first free word of its caller's stack. It
  * stays free until then, and no one reads it: whatever is written there is overwritten by the result, or by the next
  * function that is called from there, as the function stands below its arguments. NULL: it is not known (C code called
- * the function), or another call from there may leave the word as it is (the caller resumed a generator). Only if
- * own_frames_have_results(): without a GIL other threads read whole stacks.
+ * the function), or another call from there may leave the word as it is (the caller resumed a generator, or got what it
+ * calls from a property: PYTHON_CALLS_ABOVE_NULL). Only if own_frames_have_results(): without a GIL other threads read
+ * whole stacks.
  */
 uint64_t *own_frames_result(const char *caller, const char *called);
 

@@ -5,6 +5,8 @@ import sys
 import threading
 import time
 
+from alloc import make
+
 CALLS = 600000
 
 
@@ -49,10 +51,6 @@ def depth(number):
     for _ in range(CALLS // number):
         dive(number - 1)
     return CALLS // number * number
-
-
-def make(i):
-    return [i, str(i), {"a": i}]
 
 
 def below(depth):
