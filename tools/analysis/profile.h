@@ -4,8 +4,9 @@
  * A call counts if it starts in the window; without a window, always. A resumed generator counts as a call, as in
  * cProfile. An open call ends with its thread, with the window, or where the stack becomes unknown. A frame of a stack
  * snapshot counts its time, but not as a call. Cumulative time is added when the outermost of recursive calls ends;
- * recursion is within a thread. A hidden function (replay/filter.h) counts as part of its caller. An allocation belongs
- * to the running function, as in function_totals.h.
+ * recursion is of one code object, within a thread. Functions with one label add up. A hidden function
+ * (replay/filter.h) counts as part of its caller. An allocation belongs to the running function, as in
+ * function_totals.h.
  *
  * Used by the report and by exporters of tables. Memory: a few words a function, and with edges a few more for each
  * caller and callee.
