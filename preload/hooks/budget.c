@@ -32,22 +32,27 @@
 #define LOOK_SOON_NS 10000000	  /* ... after a choice, and twice the time after each look ... */
 #define LOOK_THINNED_NS 100000000 /* ... up to this */
 #define AGAIN_NS 2000000
-#define BURST_WAIT_MIN_NS 200000000.0 /* mean time from a burst to the next one */
+#define BURST_WAIT_MIN_NS 100000000.0 /* mean time from a burst to the next one */
 #define BURST_WAIT_MAX_NS 5e9
-#define BURST_SHARE 0.25     /* of the budget, for bursts */
+#define BURST_SHARE 0.25 /* of the budget, for bursts, without debts or savings; with debts ... */
+#define BURST_SHARE_MIN 0.15
 #define LEAVE 0.75	     /* of the budget, for what is recorded all the time */
 #define LEAVE_MIN 0.25	     /* ... with debts, and ... */
 #define LEAVE_MAX 2	     /* ... with savings */
 #define LEAST_OF_BUDGET 0.02 /* a function that costs less is left alone, or has few events */
 #define OVER 1.3	     /* times what was expected: more functions are chosen */
+#define EVENTS_LEAST 10000   /* between two looks, but for the timer's */
 #define FAR_OVER 4	     /* times the wanted share: a full set is made anew before a burst is due ... */
 #define ANEW_NS 50000000     /* ... after this CPU time, and each time twice that */
 /*
  * Where few events come, or come for a millisecond only, their code is not in the processor's caches: 24 to 54 ns
  * instead of 17 to 23 in ten programs of pyperformance on 3.13.
  */
-#define COLD 2.0	   /* times report_ns or event_ns, while functions are thinned and in bursts */
-#define AUDIT_NS 50	   /* Python makes a tuple of the event's arguments: 30 to 100 */
+#define COLD 2.0	  /* times report_ns or event_ns, while functions are thinned and in bursts */
+#define COST_MOST 0.62	  /* of the time, where events come without a pause: 0.50 to 0.75 in bursts of these programs */
+#define COLD_PROFILED 1.4 /* in bursts until 3.11 */
+/* Python makes a tuple of the arguments and calls the hook: 80 to 130 on 3.13, of which 80 with an empty hook. */
+#define AUDIT_NS 100
 #define KEEP_NS 2000000000 /* CPU time for which a function is thinned though bursts do not show it */
 #define KEEP_MOST (WIRE_THIN_SET_MOST * 3 / 4) /* the rest is for other phases */
 #define SETTLE_NS 5e8			       /* CPU time in which a debt is paid */
@@ -77,6 +82,7 @@ static struct {
 	double burst_cost_ns; /* account.cost_ns when the last burst began */
 	double expected; /* what recording costs though all is thinned that can be, relative to the program; 0: less */
 	uint64_t events; /* words in all rings at begin_ns */
+	uint64_t events_most;	 /* words in all rings for which recording costs too much before the next step is due */
 	uint64_t unrecorded;	 /* count_unrecorded() then */
 	_Atomic uint32_t audits; /* since begin_ns */
 	uint32_t forgotten;	 /* process->ids_forgotten */
@@ -246,7 +252,7 @@ static double share_since(uint64_t now_ns)
 	double events = (double)(words_written() - budget.events), cpu_ns = (double)(now_ns - budget.begin_ns);
 	double cost = (events + (double)(count_unrecorded() - budget.unrecorded)) * report_cost();
 
-	cost = cost < WIRE_THIN_COST_MOST * cpu_ns ? cost : WIRE_THIN_COST_MOST * cpu_ns;
+	cost = cost < COST_MOST * cpu_ns ? cost : COST_MOST * cpu_ns;
 	return cpu_ns > 0 ? (cost + events * BUDGET_COLLECTOR_NS) / (cpu_ns - cost) : 0;
 }
 
@@ -260,9 +266,13 @@ static double wanted_share(void)
 					      : wanted;
 }
 
+/* With the event's cost: until 3.11 less what a call without events costs. */
 static uint32_t value_of(unsigned why)
 {
-	return wire_thin_value(why, (uint32_t)(budget_costs.event_ns * COLD * 10));
+	double cost_ns = python.monitoring ? COLD * budget_costs.event_ns
+					   : COLD_PROFILED * budget_costs.event_ns - thinned_frames_ns() / 2;
+
+	return wire_thin_value(why, (uint32_t)(cost_ns > 0 ? cost_ns * 10 : 0));
 }
 
 /* The interpreter reports what is recorded now. any: something is thinned. */
@@ -347,19 +357,11 @@ static uint32_t take_set(const struct event_counts *counts, uint64_t now_ns)
 	return taken;
 }
 
-static bool is_shown(const struct event_counts *counts, uint32_t id)
-{
-	for (uint32_t i = 0; i < counts->shown; i++)
-		if (counts->at[i].id == id)
-			return true;
-	return false;
-}
-
 /*
- * After a burst: what was thinned before it, was called too often not long ago, and is not in the burst. That shows one
- * phase of the program, and the next phase may be one that was there before.
+ * After a burst: what was thinned before it, and was called too often not long ago. A burst shows one phase of the
+ * program, and the next phase may be one that was there before.
  */
-static uint32_t take_before(const struct event_counts *counts, uint64_t now_ns)
+static uint32_t take_before(uint64_t now_ns)
 {
 	const struct thinned_set *before = &budget.before;
 	uint32_t taken = 0;
@@ -367,18 +369,21 @@ static uint32_t take_before(const struct event_counts *counts, uint64_t now_ns)
 	for (uint32_t i = 0; i < before->set.count && budget.now.set.count < KEEP_MOST; i++) {
 		uint32_t entry = before->set.ids[i], id = entry & WIRE_ARG_MAX;
 
-		if (now_ns - before->over_ns[i] <= KEEP_NS && !is_shown(counts, id))
+		if (now_ns - before->over_ns[i] <= KEEP_NS &&
+		    definitions_thinned(thread_self.writer, before->codes[i]) != THINNED)
 			taken += take(before->codes[i], id, entry & WIRE_THIN_C_CALLS ? THINNED_C_CALLS : THINNED,
 				      before->over_ns[i]);
 	}
 	return taken;
 }
 
-/* The next burst: its own cost is a part of the budget. */
+/* The next burst: its own cost is a part of the budget. Savings are spent on more of them, debts paid by fewer. */
 static void plan_burst(double cost_ns, uint64_t now_ns)
 {
-	double wait = cost_ns / (BURST_SHARE * allowed_share());
+	double share = BURST_SHARE * allowed_share() + account.balance_ns / SAVED_NS, wait;
 
+	share = share > BURST_SHARE_MIN * allowed_share() ? share : BURST_SHARE_MIN * allowed_share();
+	wait = cost_ns / share;
 	wait = wait < BURST_WAIT_MIN_NS ? BURST_WAIT_MIN_NS : wait > BURST_WAIT_MAX_NS ? BURST_WAIT_MAX_NS : wait;
 	budget.burst_ns = now_ns + (uint64_t)(wait * draw_wait());
 	budget.listen_ns = now_ns + (uint64_t)wait;
@@ -400,7 +405,7 @@ static bool choose(uint64_t now_ns)
 	}
 	if (budget.listens) { /* after restart_events(): the code of each is instrumented again */
 		account.due_ns += counts->count * budget_costs.instrument_ns;
-		taken += take_before(counts, now_ns);
+		taken += take_before(now_ns);
 	}
 	note_begin(now_ns);
 	if (taken) {
@@ -437,6 +442,14 @@ static uint64_t next_step(uint64_t now_ns)
 	return budget.burst_ns > now_ns ? budget.burst_ns - now_ns + 1 : 1;
 }
 
+/* The share that recording may have while functions are thinned. */
+static double most_share(void)
+{
+	double wanted = wanted_share();
+
+	return OVER * (budget.expected > wanted ? budget.expected : wanted);
+}
+
 /* Whether recording costs more than it may; while functions are thinned, more than was foreseen. */
 static bool is_over(uint64_t now_ns)
 {
@@ -446,7 +459,7 @@ static bool is_over(uint64_t now_ns)
 		return account.balance_ns < 0 && share > wanted;
 	if (budget.now.set.count == WIRE_THIN_SET_MOST && now_ns < budget.listen_ns)
 		return share > FAR_OVER * wanted && now_ns - budget.chosen_ns > budget.anew_ns;
-	return share > OVER * (budget.expected > wanted ? budget.expected : wanted);
+	return share > most_share();
 }
 
 /* Says once that thinned functions alone cost more than the budget. */
@@ -485,15 +498,29 @@ static uint64_t step(uint64_t now_ns)
 	return LISTEN_NS;
 }
 
+/*
+ * Words in all rings after so much CPU time if recording costs what it may. In another phase more come, and sooner. A
+ * step takes some us, so there are no more than a few in a ms.
+ */
+static uint64_t events_within(uint64_t cpu_ns)
+{
+	double share = most_share(), program_ns = (double)cpu_ns / (1 + share);
+	double events = share * program_ns / (report_cost() + BUDGET_COLLECTOR_NS);
+
+	return budget.events + (uint64_t)(events > EVENTS_LEAST ? events : EVENTS_LEAST);
+}
+
 int budget_turn(void *data)
 {
-	uint64_t begin_ns;
+	uint64_t begin_ns, wait_ns;
 
 	(void)data;
 	if (!budget.on || !process || atomic_load(&process->status) != PROCESS_JOINED ||
 	    !atomic_exchange(&process->budget_due, 0))
 		return 0;
-	set_timer(step(begin_ns = cpu_now()));
+	wait_ns = step(begin_ns = cpu_now());
+	budget.events_most = budget.listens ? UINT64_MAX : events_within(wait_ns);
+	set_timer(wait_ns);
 	note_least();
 	budget_charge(begin_ns);
 	return 0;
@@ -579,7 +606,7 @@ void budget_look(void)
 {
 	uint32_t forgotten = atomic_load_explicit(&process->ids_forgotten, memory_order_relaxed);
 
-	if (budget.listens && budget.on && has_listened())
+	if (budget.on && (budget.listens ? has_listened() : words_written() > budget.events_most))
 		atomic_store(&process->budget_due, 1);
 	if (unlikely(atomic_load_explicit(&process->budget_due, memory_order_relaxed)))
 		budget_turn(NULL);
@@ -605,6 +632,7 @@ void budget_look(void)
 	account.codes = process->next_code;
 	account.definitions_ns = definitions_ns;
 	budget.events = words_written();
+	budget.events_most = UINT64_MAX;
 	budget.listens = false;
 	set_timer(LOOK_FIRST_NS);
 	begin_counts(cpu_now());

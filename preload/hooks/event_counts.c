@@ -316,8 +316,6 @@ static double leave_out(double least, bool steps, double events, double most)
 /* The functions with the most events since the beginning. */
 static void count_events(double tick_ns)
 {
-	struct event_counts *result = &counts.result;
-
 	memset(counts.numbers, 0, sizeof(counts.numbers));
 	counts.count = 0;
 	counts.events = 0;
@@ -328,10 +326,7 @@ static void count_events(double tick_ns)
 	find_codes();
 	qsort(counts.at, counts.count, sizeof(counts.at[0]), by_events);
 	find_candidates(tick_ns);
-	*result = (struct event_counts){.at = counts.at, .count = counts.count, .events = counts.events};
-	while (result->shown < counts.count &&
-	       counts.at[result->shown].own.events >= EVENT_COUNTS_SHOWN * (double)counts.events)
-		result->shown++;
+	counts.result = (struct event_counts){.at = counts.at, .count = counts.count, .events = counts.events};
 }
 
 const struct event_counts *event_counts_choose(double left, double least)

@@ -63,7 +63,6 @@ struct function_events {
 struct event_counts {
 	struct function_events *at; /* those with events, most events first */
 	uint32_t count;
-	uint32_t shown;	 /* the first ones, which have a share of EVENT_COUNTS_SHOWN or more */
 	uint64_t events; /* 0: they are in the rings no more */
 };
 
@@ -78,7 +77,6 @@ void event_counts_begin(void);
  * GIL held. Valid until the next call.
  */
 #define EVENT_COUNTS_LONG_NS 10000
-#define EVENT_COUNTS_SHOWN 0.002
 const struct event_counts *event_counts_choose(double left, double least);
 
 #endif
