@@ -98,10 +98,10 @@
  * come in the threads of a process where these next write, with the same first extra word: the CPU time of the process
  * in ns at which all threads changed. A WIRE_THIN_END names the functions that were thinned until then. Two code ids
  * stand in a word (wire_thinned()). Events with the same CPU time are one change: each has a part of its functions, and
- * a thread may write them again. The value says why, and what an event costs (wire_thin_value()). A frame of a
- * thinned function is off the stack from the WIRE_THIN on, and no end comes for it. Of a function with
- * WIRE_THIN_C_CALLS only the calls of C functions are thinned; these are off the stack. A WIRE_THIN_END without ids
- * says that there is a budget.
+ * a thread may write them again. The value says why, and what an event of a thinned function would add
+ * (wire_thin_value()). A frame of a thinned function is off the stack from the WIRE_THIN on, and no end comes for it.
+ * Of a function with WIRE_THIN_C_CALLS only the calls of C functions are thinned; these are off the stack. A
+ * WIRE_THIN_END without ids says that there is a budget.
  *
  * WIRE_OPEN events name the Python functions on the stack, one after the other, each with its line where lines are
  * recorded. They are for readers that begin in the middle: they repeat what earlier events say and do not change the
@@ -325,14 +325,8 @@ static inline int wire_is_thin(unsigned kind)
 	return kind == WIRE_THIN || kind == WIRE_THIN_END;
 }
 
-/* The value of a WIRE_THIN or WIRE_THIN_END: enum wire_burst, and the cost of an event in 1/10 ns. */
+/* The value of a WIRE_THIN or WIRE_THIN_END: enum wire_burst, and the cost of an event in a burst, in 1/10 ns. */
 #define WIRE_COST_MAX (WIRE_VALUE_MAX >> 2)
-
-/*
- * Of the time, events that come without a pause cost this at most: 0.50 to 0.75 in bursts of ten programs of
- * pyperformance on 3.13.
- */
-#define WIRE_THIN_COST_MOST 0.62
 
 static inline uint32_t wire_thin_value(unsigned why, uint32_t cost)
 {

@@ -26,7 +26,8 @@ static const char *const functions[] = {"tiny",
 					"deep",
 					"__getitem__",
 					"small",
-					"steps_of_a_task"};
+					"steps_of_a_task",
+					"parent"};
 
 static const json_t *row_of(const json_t *report, const char *function)
 {
@@ -312,6 +313,31 @@ SCENARIO(budget, leaves_out_what_is_called_most, 9)
 	expect_outputs(outcome);
 }
 ALSO_CALLS_ONLY(budget, leaves_out_what_is_called_most)
+
+/*
+ * An estimate of a time holds nothing of what the bursts cost: with that it would be a multiple of what the program
+ * measures, which is a little more than the time in the function.
+ */
+SCENARIO(budget, estimates_times, 9)
+{
+	struct outcome *outcome = run_checked(python, "timed", false);
+	struct outcome *report = outcome ? tool("report", "--json", outcome->trace) : NULL;
+	json_t *json = report ? json_loads(report->out, 0, NULL) : NULL;
+	double seconds, error, measured;
+	const json_t *row;
+
+	if (!json)
+		return;
+	expect_thinned(outcome, json, "parent");
+	row = row_of(json, "parent");
+	measured = counted(outcome, "seconds");
+	seconds = json_number_value(json_object_get(row, "cumtime"));
+	error = json_number_value(json_object_get(row, "cumtime_ns_error")) / 1e9;
+	expect(outcome, seconds > 0 && fabs(seconds - measured) < 2 * error + measured / 4,
+	       "%.3f s +- %.3f of parent(), measured %.3f s", seconds, error, measured);
+	json_decref(json);
+}
+ALSO_CALLS_ONLY(budget, estimates_times)
 
 /* A stretch that begins while functions are thinned: the cut knows which, by their names. */
 SCENARIO(budget, holds_in_a_cut, 9)

@@ -20,10 +20,10 @@ static double draw(void)
 
 /* What the program and its recording are like. */
 struct shape {
-	double slower;	/* in a burst */
-	double cost_ns; /* of an event, as the trace has it; 0: not known */
-	bool phases;	/* the function that is always recorded is called at any rate */
-	double pause;	/* this share of the bursts have a pause of 20 ms, as long as 100 other bursts */
+	double event_ns; /* what an event costs */
+	double cost_ns;	 /* the same, as the trace has it; 0: not known */
+	bool phases;	 /* the function that is always recorded is called at any rate */
+	double pause;	 /* this share of the bursts have a pause of 20 ms, as long as 100 other bursts */
 };
 static struct shape shape;
 
@@ -40,12 +40,23 @@ static unsigned calls_in(double ns, double mean_ns)
 	return (unsigned)(ns / mean_ns * (0.9 + 0.2 * draw()));
 }
 
-static void count(struct thinning *thinning, uint32_t key, unsigned calls)
-{
-	const struct thin_values values = {.calls = 1, .own = 10, .total = 20};
+#define TICK_NS 0.5
+#define OWN_NS 400 /* of a call */
 
+/* Called by LONG. events_ns: what its events add to each call. */
+static bool count_one(struct thinning *thinning, uint32_t key, uint32_t caller, double events_ns)
+{
+	const double ticks = (OWN_NS + events_ns) / TICK_NS;
+	const struct thin_call call = {
+	    .key = key, .caller = caller, .depth = 1, .values = {.calls = 1, .own = ticks, .total = ticks}};
+
+	return thinning_count(thinning, &call);
+}
+
+static void count(struct thinning *thinning, uint32_t key, unsigned calls, double events_ns)
+{
 	for (unsigned i = 0; i < calls; i++)
-		thinning_count(thinning, key, LONG, &values);
+		count_one(thinning, key, LONG, events_ns);
 }
 
 struct result {
@@ -79,20 +90,25 @@ static unsigned others_in(double ns)
  */
 static double simulate(struct thinning *thinning, unsigned bursts)
 {
-	double now = 1e6, missing = 0, gap, pause;
+	/* The program's part of a burst. */
+	const double burst = BURST_NS / (1 + shape.event_ns * 2 * (1 / 500.0 + 1 / 2000.0));
+	double now = 1e6, missing = 0, gap;
+	unsigned others, tiny;
 
 	for (unsigned i = 0; i < bursts; i++) {
 		gap = -1e6 * log(draw());
-		/* In a stretch there are as many pauses for its length as in the bursts. */
-		pause = shape.pause * PAUSE_NS * gap / BURST_NS;
+		others = others_in(gap);
 		change(thinning, WIRE_THIN, 0, now);
-		count(thinning, LONG, others_in(gap));
+		count(thinning, LONG, others, shape.event_ns);
 		missing += calls_in(gap, 500);
-		now += gap + pause;
+		/* In a stretch there are as many pauses for its length as in the bursts. */
+		now += gap + shape.pause * PAUSE_NS * gap / BURST_NS + 2 * others * shape.event_ns;
+		others = others_in(burst);
+		tiny = calls_in(burst, 500);
 		change(thinning, WIRE_THIN_END, WIRE_BURST_RANDOM, now);
-		count(thinning, LONG, others_in(BURST_NS / shape.slower));
-		count(thinning, TINY, calls_in(BURST_NS / shape.slower, 500));
-		now += BURST_NS + (draw() < shape.pause ? PAUSE_NS : 0);
+		count(thinning, LONG, others, shape.event_ns);
+		count(thinning, TINY, tiny, shape.event_ns);
+		now += burst + (draw() < shape.pause ? PAUSE_NS : 0) + 2 * (others + tiny) * shape.event_ns;
 	}
 	change(thinning, WIRE_THIN_END, WIRE_BURST_OTHER, now);
 	return missing;
@@ -106,7 +122,7 @@ static struct result estimate(struct shape as, unsigned bursts, double *missing)
 
 	thinning_begin_thread(thinning);
 	*missing = simulate(thinning, bursts);
-	cr_assert_eq(thinning_estimate(thinning, take, &result), 0);
+	cr_assert_eq(thinning_estimate(thinning, TICK_NS, take, &result), 0);
 	thinning_free(thinning);
 	return result;
 }
@@ -114,8 +130,8 @@ static struct result estimate(struct shape as, unsigned bursts, double *missing)
 /* fewest: bursts of a trial. */
 static void hold(struct shape as, unsigned fewest, unsigned least_inside, double most_off)
 {
-	unsigned inside = 0, trials = 400;
-	double missing, off = 0;
+	unsigned inside = 0, own_inside = 0, trials = 400;
+	double missing, off = 0, own_off = 0, own;
 
 	state = 7;
 	for (unsigned i = 0; i < trials; i++) {
@@ -125,35 +141,39 @@ static void hold(struct shape as, unsigned fewest, unsigned least_inside, double
 		cr_assert_eq(result.others, 0);
 		inside += fabs(result.tiny.missing.calls - missing) <= result.tiny.width.calls;
 		off += (result.tiny.missing.calls - missing) / missing;
-		/* Each call takes the same time. */
-		cr_assert_float_eq(result.tiny.missing.own, 10 * result.tiny.missing.calls, 1e-3);
-		cr_assert_float_eq(result.tiny.missing.total, 20 * result.tiny.missing.calls, 1e-3);
+		/* What the events of bursts add is no part of the times. */
+		own = missing * OWN_NS / TICK_NS;
+		own_inside += fabs(result.tiny.missing.own - own) <= result.tiny.width.own;
+		own_off += (result.tiny.missing.own - own) / own;
+		cr_assert_float_eq(result.tiny.missing.total, result.tiny.missing.own, 1e-3 * own);
 	}
 	cr_assert_geq(inside, trials * least_inside / 100, "%u of %u", inside, trials);
 	cr_assert_lt(fabs(off / trials), most_off, "off by %f", off / trials);
+	cr_assert_geq(own_inside, trials * least_inside / 100, "own: %u of %u", own_inside, trials);
+	cr_assert_lt(fabs(own_off / trials), most_off, "own: off by %f", own_off / trials);
 }
 
 Test(thinning, the_interval_has_the_number)
 {
-	hold((struct shape){.slower = 1}, 3, 94, 0.15);
+	hold((struct shape){0}, 3, 94, 0.15);
 }
 
 /* The calls that are always recorded show how much slower the program is in a burst. */
 Test(thinning, a_burst_is_slower)
 {
-	hold((struct shape){.slower = 2.5}, 3, 94, 0.15);
+	hold((struct shape){.event_ns = 300}, 3, 94, 0.15);
 }
 
 /* They do not if they come at another rate in each stretch. Then what an event costs does: half of a burst's time. */
 Test(thinning, what_is_always_recorded_may_come_at_any_rate)
 {
-	hold((struct shape){.slower = 2, .cost_ns = 200, .phases = true}, 6, 94, 0.25);
+	hold((struct shape){.event_ns = 200, .cost_ns = 200, .phases = true}, 6, 94, 0.25);
 }
 
 /* A garbage collection that falls into a burst counts as one burst, however long. */
 Test(thinning, a_burst_may_have_a_pause)
 {
-	hold((struct shape){.slower = 1, .pause = 0.05}, 12, 80, 1);
+	hold((struct shape){.pause = 0.05}, 12, 80, 1);
 }
 
 Test(thinning, one_burst_gives_no_interval)
@@ -161,7 +181,7 @@ Test(thinning, one_burst_gives_no_interval)
 	double missing;
 
 	state = 7;
-	cr_assert(!estimate((struct shape){.slower = 1}, 1, &missing).tiny.known);
+	cr_assert(!estimate((struct shape){0}, 1, &missing).tiny.known);
 }
 
 Test(thinning, what_is_recorded_again_for_another_reason_is_no_sample)
@@ -173,9 +193,9 @@ Test(thinning, what_is_recorded_again_for_another_reason_is_no_sample)
 	cr_assert(thinning_was(thinning, TINY) && !thinning_was(thinning, LONG));
 	change(thinning, WIRE_THIN_END, WIRE_BURST_OTHER, 2e6);
 	cr_assert(!thinning_samples(thinning, TINY));
-	count(thinning, TINY, 100);
+	count(thinning, TINY, 100, 0);
 	cr_assert_eq(thinning->sample_count, 0);
-	cr_assert_eq(thinning_estimate(thinning, take, &result), 0);
+	cr_assert_eq(thinning_estimate(thinning, TICK_NS, take, &result), 0);
 	cr_assert(!result.tiny.known && result.tiny.missing.calls == 0);
 	thinning_free(thinning);
 }
@@ -184,12 +204,11 @@ Test(thinning, what_is_recorded_again_for_another_reason_is_no_sample)
 Test(thinning, c_functions_count_with_their_callers)
 {
 	struct thinning *thinning = thinning_new(KEYS);
-	const struct thin_values values = {.calls = 1};
 
 	change(thinning, WIRE_THIN_END, WIRE_BURST_RANDOM, 1e6);
-	cr_assert(thinning_count(thinning, 7, TINY, &values));
-	cr_assert(!thinning_count(thinning, 7, LONG, &values));
-	cr_assert(!thinning_count(thinning, LONG, TINY, &values));
+	cr_assert(count_one(thinning, 7, TINY, 0));
+	cr_assert(!count_one(thinning, 7, LONG, 0));
+	cr_assert(!count_one(thinning, LONG, TINY, 0));
 	cr_assert_eq(thinning->samples[0].by, TINY);
 	thinning_free(thinning);
 }
@@ -204,18 +223,17 @@ static int take_unknown(void *owner, const struct thin_estimate *estimate)
 Test(thinning, c_functions_that_no_burst_shows_are_not_known)
 {
 	struct thinning *thinning = thinning_new(KEYS);
-	const struct thin_values values = {.calls = 1};
 	unsigned unknown = 0;
 
 	thinning_begin_thread(thinning);
-	thinning_count(thinning, 7, TINY, &values);
+	count_one(thinning, 7, TINY, 0);
 	for (unsigned i = 0; i < 3; i++) {
 		change(thinning, WIRE_THIN, 0, 1e6 + 2e6 * i);
 		change(thinning, WIRE_THIN_END, WIRE_BURST_RANDOM, 2e6 + 2e6 * i);
-		count(thinning, TINY, 10);
+		count(thinning, TINY, 10, 0);
 	}
 	change(thinning, WIRE_THIN, 0, 8e6);
-	cr_assert_eq(thinning_estimate(thinning, take_unknown, &unknown), 0);
+	cr_assert_eq(thinning_estimate(thinning, TICK_NS, take_unknown, &unknown), 0);
 	cr_assert_eq(unknown, 1);
 	thinning_free(thinning);
 }
@@ -225,13 +243,12 @@ Test(thinning, c_functions_alone_may_be_missing)
 {
 	struct thinning *thinning = thinning_new(KEYS);
 	const uint64_t extra[2] = {1000000, TINY / 2 | WIRE_THIN_C_CALLS};
-	const struct thin_values values = {.calls = 1};
 
 	thinning_change(thinning, wire_extended(WIRE_THIN_END, 2, wire_thin_value(WIRE_BURST_RANDOM, 0)), extra);
 	cr_assert(!thinning_was(thinning, TINY));
-	cr_assert(thinning_count(thinning, 7, TINY, &values));
-	cr_assert(!thinning_count(thinning, 7, LONG, &values));
-	cr_assert(!thinning_count(thinning, TINY, LONG, &values));
+	cr_assert(count_one(thinning, 7, TINY, 0));
+	cr_assert(!count_one(thinning, 7, LONG, 0));
+	cr_assert(!count_one(thinning, TINY, LONG, 0));
 	cr_assert_eq(thinning->sample_count, 1);
 	cr_assert_eq(thinning->samples[0].by, TINY + 1);
 	thinning_free(thinning);
@@ -254,7 +271,6 @@ Test(thinning, ids_without_a_function_change_nothing)
 /* A damaged trace may name a function twice in a change: the stretch still counts once. */
 Test(thinning, a_function_that_is_named_twice_counts_once)
 {
-	const struct thin_values values = {.calls = 1};
 	double missing[2];
 
 	for (int twice = 0; twice < 2; twice++) {
@@ -267,9 +283,9 @@ Test(thinning, a_function_that_is_named_twice_counts_once)
 
 			thinning_change(thinning, wire_extended(kind, 2, wire_thin_value(WIRE_BURST_RANDOM, 0)), extra);
 			for (int i = 0; i < 10 && kind == WIRE_THIN_END; i++)
-				thinning_count(thinning, TINY, LONG, &values);
+				count_one(thinning, TINY, LONG, 0);
 		}
-		cr_assert_eq(thinning_estimate(thinning, take, &result), 0);
+		cr_assert_eq(thinning_estimate(thinning, TICK_NS, take, &result), 0);
 		missing[twice] = result.tiny.missing.calls;
 		thinning_free(thinning);
 	}

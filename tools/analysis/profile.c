@@ -94,11 +94,15 @@ static inline bool is_counted(const struct counting *counting, const struct repl
 static __attribute__((noinline)) bool count_thinned(const struct replay *replay, const struct replay_frame *frame,
 						    uint64_t total)
 {
-	struct thin_values values = {.calls = frame->kind != WIRE_FRAME, .own = (double)(total - frame->inner)};
+	bool called = frame->kind != WIRE_FRAME;
+	struct thin_call call = {.key = frame->key,
+				 .caller = replay->depth ? frame[-1].key : 0,
+				 .depth = replay->depth,
+				 .values = {.calls = called, .own = (double)(total - frame->inner)}};
 
 	if (!replay->open[frame->key])
-		values.total = (double)total;
-	return thinning_count(replay->thinning, frame->key, replay->depth ? frame[-1].key : 0, &values);
+		call.values.total = (double)total;
+	return thinning_count(replay->thinning, &call);
 }
 
 static inline void count_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
@@ -393,11 +397,16 @@ struct folding {
 	const struct counting *counting;
 };
 
+static double tick_ns_of(const struct trace_process *process)
+{
+	return (double)trace_span_ns(process, UINT64_C(1) << 32) / (double)(UINT64_C(1) << 32);
+}
+
 static int fold_estimate(void *owner, const struct thin_estimate *estimate)
 {
 	const struct folding *folding = owner;
 	const struct counting *counting = folding->counting;
-	double tick_ns = (double)trace_span_ns(folding->process, UINT64_C(1) << 32) / (double)(UINT64_C(1) << 32);
+	double tick_ns = tick_ns_of(folding->process);
 	uint32_t row = counting->rows ? counting->rows[estimate->key] : estimate->key, label;
 	struct profile_times *times;
 
@@ -446,7 +455,7 @@ static int fold_thinned(struct profile *profile, const struct trace_process *pro
 {
 	struct folding folding = {profile, process, counting};
 	struct thinning *thinning = counting->replay.thinning;
-	int error = thinning ? thinning_estimate(thinning, fold_estimate, &folding) : 0;
+	int error = thinning ? thinning_estimate(thinning, tick_ns_of(process), fold_estimate, &folding) : 0;
 
 	return thinning && thinning->any && !error ? fold_least(profile, process, counting) : error;
 }

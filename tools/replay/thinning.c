@@ -8,8 +8,12 @@
 
 #include "util/grow.h"
 
-#define ENDS_FEWEST 4  /* of a stretch or a burst of which the slowdown is measured */
-#define COST_ERROR 0.3 /* of the cost of events, relative, where that cost stands for the slowdown */
+#define COST_ERROR 0.5	 /* half of the interval of what the library has measured, relative: bursts are short */
+#define COST_SHARE 0.8	 /* of a burst, at most: a call takes the program some time, too */
+#define COST_DENSEST 0.9 /* of the burst with the most events, at most */
+#define COST_LEAST 10	 /* times the most, below 0 */
+#define ENDS_FEWEST 4	 /* of a stretch with which a burst is compared */
+#define FIT_STEPS 40
 
 struct thinning *thinning_new(uint32_t keys)
 {
@@ -36,16 +40,24 @@ void thinning_free(struct thinning *thinning)
 	free(thinning->samples);
 	u64_map_done(&thinning->pair_numbers);
 	free(thinning->pairs);
+	free(thinning->inner);
 	free(thinning->state);
 	free(thinning->thinned);
 	free(thinning);
 }
 
-void thinning_begin_thread(struct thinning *thinning)
+static void begin_stretch(struct thinning *thinning)
 {
 	memset(thinning->state, THIN_RECORDED, thinning->keys);
-	thinning->at_ns = 0;
 	thinning->at_key = 0;
+	if (thinning->inner)
+		memset(thinning->inner, 0, thinning->inner_allocated * sizeof(*thinning->inner));
+}
+
+void thinning_begin_thread(struct thinning *thinning)
+{
+	begin_stretch(thinning);
+	thinning->at_ns = 0;
 }
 
 void thinning_clear(struct thinning *thinning)
@@ -124,10 +136,8 @@ void thinning_change(struct thinning *thinning, uint32_t head, const uint64_t *e
 		return;
 	change->cpu_ns = *extra;
 	change->head = head;
-	if (thinning->at_ns != *extra) {
-		memset(thinning->state, THIN_RECORDED, thinning->keys);
-		thinning->at_key = 0;
-	}
+	if (thinning->at_ns != *extra)
+		begin_stretch(thinning);
 	thinning->at_ns = *extra;
 	for (unsigned i = 0; i < WIRE_THIN_MOST; i++) {
 		uint32_t key = thinned_key(head, extra, i);
@@ -152,57 +162,96 @@ static void note_pair(struct thinning *thinning, uint32_t key, uint32_t caller, 
 		*pair = (struct thin_pair){.key = key, .caller = caller, .sampled = pair->sampled || sampled};
 }
 
-bool thinning_count(struct thinning *thinning, uint32_t key, uint32_t caller, const struct thin_values *values)
+/* The calls that have ended in a call that ends now. */
+static struct thin_inner take_inner(struct thinning *thinning, uint32_t depth)
+{
+	struct thin_inner inner = {0};
+
+	if (grow_for(&thinning->inner, &thinning->inner_allocated, depth + 1, sizeof(*thinning->inner)) < 0) {
+		thinning->out_of_memory = true;
+		return inner;
+	}
+	inner = thinning->inner[depth + 1];
+	thinning->inner[depth + 1] = (struct thin_inner){0};
+	thinning->inner[depth].direct++;
+	thinning->inner[depth].all += 1 + inner.all;
+	return inner;
+}
+
+static struct thin_sample *sample_of(struct thinning *thinning, uint32_t key, uint32_t by)
+{
+	struct thin_sample *last = thinning->sample_count ? &thinning->samples[thinning->sample_count - 1] : NULL;
+
+	if (last && last->key == key && last->by == by && last->burst_ns == thinning->at_ns)
+		return last;
+	if (grow_by_one(&thinning->samples, &thinning->samples_allocated, thinning->sample_count,
+			sizeof(*thinning->samples)) < 0) {
+		thinning->out_of_memory = true;
+		return NULL;
+	}
+	last = &thinning->samples[thinning->sample_count++];
+	*last = (struct thin_sample){.key = key, .by = by, .burst_ns = thinning->at_ns};
+	return last;
+}
+
+bool thinning_count(struct thinning *thinning, const struct thin_call *call)
 {
 	struct thin_change *change = thinning_last(thinning);
-	uint32_t by = !(key & 1) ? key : thinning_samples(thinning, caller) ? caller : caller | 1;
+	uint32_t key = call->key, by = !(key & 1)				  ? key
+				       : thinning_samples(thinning, call->caller) ? call->caller
+										  : call->caller | 1;
 	bool sampled = thinning_samples(thinning, by);
-	struct thin_sample *last = thinning->sample_count ? &thinning->samples[thinning->sample_count - 1] : NULL;
+	struct thin_inner inner = take_inner(thinning, call->depth);
+	struct thin_sample *sample;
 
 	if (change)
 		change->events += 2;
 	if (key & 1)
-		note_pair(thinning, key, caller, sampled);
+		note_pair(thinning, key, call->caller, sampled);
 	if (!sampled) {
 		if (change)
 			change->ends++;
 		return false;
 	}
-	if (!last || last->key != key || last->by != by || last->burst_ns != thinning->at_ns) {
-		if (grow_by_one(&thinning->samples, &thinning->samples_allocated, thinning->sample_count,
-				sizeof(*thinning->samples)) < 0) {
-			thinning->out_of_memory = true;
-			return true;
-		}
-		last = &thinning->samples[thinning->sample_count++];
-		*last = (struct thin_sample){.key = key, .by = by, .burst_ns = thinning->at_ns};
-	}
-	last->values.calls += values->calls;
-	last->values.own += values->own;
-	last->values.total += values->total;
+	sample = sample_of(thinning, key, by);
+	if (!sample)
+		return true;
+	sample->values.calls += call->values.calls;
+	sample->values.own += call->values.own;
+	sample->values.total += call->values.total;
+	/* What an event costs falls into the call and into its caller, half each. */
+	sample->own_events += 1 + (double)inner.direct;
+	sample->total_events += call->values.total > 0 ? 1 + 2 * (double)inner.all : 0;
 	return true;
 }
 
 /* --- estimates --- */
 
-/* Ends of calls that are always recorded, in a burst, and what the stretch before it would have in that time. */
-struct compared {
-	double ends, expected;
+/* A number and half of its interval. */
+struct scaled {
+	double value, width;
+};
+
+/* A burst, as far as it is known without what an event costs. */
+struct burst {
+	double ns;     /* CPU time */
+	double events; /* of all functions */
+	double number; /* of the function at hand */
 };
 
 struct bursts {
+	double tick_ns;
+	/* What an event costs in a burst, and the interval of that; below 0: see cost_by_ends(). */
+	double event_ns, least_ns, most_ns;
+	double variance; /* of the rate of all events in all bursts of the process, relative */
 	/* The changes that name each key, in the order of time: those of a key begin at first[key]. */
 	size_t *first;
 	uint32_t *changes;
 	uint32_t *numbers_of; /* by index of a change: 1 + index of the burst of the function at hand */
 	/* Of the function at hand. */
-	double *ns;		   /* CPU time of each burst */
-	double *numbers;	   /* of each burst */
-	struct compared *compared; /* of those with enough ends, and a missing stretch before with enough */
-	uint32_t count, compared_count;
-	double missing_ns, missing_squares; /* the sum of the missing stretches, and of their squares */
-	double all_ns, cost_ns;		    /* of the bursts */
-	double variance;		    /* of the rate of all events in all bursts of the process, relative */
+	struct burst *at;
+	uint32_t count;
+	double missing_ns, missing_squares; /* of the program's time in the missing stretches, and its squares: sums */
 };
 
 static int by_time(const void *left, const void *right)
@@ -231,19 +280,6 @@ static double length_ns(const struct thinning *thinning, uint32_t i)
 	return i + 1 < thinning->change_count ? (double)(change[1].cpu_ns - change->cpu_ns) : 0;
 }
 
-static void add_burst(const struct thinning *thinning, uint32_t i, struct bursts *bursts)
-{
-	const struct thin_change *change = &thinning->changes[i], *before = i ? change - 1 : change;
-	double ns = length_ns(thinning, i), ends = (double)change->ends;
-
-	if (wire_head_kind(before->head) == WIRE_THIN && before->ends >= ENDS_FEWEST && change->ends >= ENDS_FEWEST)
-		bursts->compared[bursts->compared_count++] =
-		    (struct compared){ends, (double)before->ends * ns / length_ns(thinning, i - 1)};
-	bursts->cost_ns += (double)change->events * event_ns(change);
-	bursts->all_ns += ns;
-	bursts->ns[bursts->count++] = ns;
-}
-
 /* A burst at a random time, of some length. */
 static bool is_burst(const struct thinning *thinning, uint32_t i)
 {
@@ -253,22 +289,42 @@ static bool is_burst(const struct thinning *thinning, uint32_t i)
 	       length_ns(thinning, i) > 0;
 }
 
-/* How much the bursts of a program differ: a function with few bursts may have had those of one phase. */
-static double variance_of_bursts(const struct thinning *thinning)
+/* How much longer a burst would be if all of it were as its events leave the program. */
+static double slowdown(double ns, double events, double event_ns)
 {
-	double events = 0, all = 0, residuals = 0, n = 0;
+	double cost = events * event_ns;
+
+	return ns / (ns - (cost < COST_SHARE * ns ? cost : COST_SHARE * ns));
+}
+
+static double slowdown_of(const struct thinning *thinning, uint32_t i, double event_ns)
+{
+	return slowdown(length_ns(thinning, i), (double)thinning->changes[i].events, event_ns);
+}
+
+/* The events that a burst would have if it were no slower than the program. */
+static double events_of(const struct thinning *thinning, uint32_t i, double event_ns)
+{
+	return (double)thinning->changes[i].events * slowdown_of(thinning, i, event_ns);
+}
+
+/* How much the bursts of a program differ: a function with few bursts may have had those of one phase. */
+static double variance_of_bursts(const struct thinning *thinning, double event_ns)
+{
+	double events = 0, all = 0, residuals = 0, n = 0, off;
 
 	for (uint32_t i = 0; i < thinning->change_count; i++) {
 		if (!is_burst(thinning, i))
 			continue;
-		events += (double)thinning->changes[i].events;
+		events += events_of(thinning, i, event_ns);
 		all += length_ns(thinning, i);
 		n++;
 	}
 	for (uint32_t i = 0; i < thinning->change_count; i++) {
-		double off = (double)thinning->changes[i].events - events / all * length_ns(thinning, i);
-
-		residuals += is_burst(thinning, i) ? off * off : 0;
+		if (!is_burst(thinning, i))
+			continue;
+		off = events_of(thinning, i, event_ns) - events / all * length_ns(thinning, i);
+		residuals += off * off;
 	}
 	return n > 1 && events > 0 ? residuals * n * n / (n - 1) / (events * events) : 0;
 }
@@ -299,8 +355,8 @@ static int index_changes(const struct thinning *thinning, struct bursts *bursts)
 /* The stretches of a thinned function. */
 static void find_stretches(const struct thinning *thinning, uint32_t by, struct bursts *bursts)
 {
-	bursts->count = bursts->compared_count = 0;
-	bursts->missing_ns = bursts->missing_squares = bursts->all_ns = bursts->cost_ns = 0;
+	bursts->count = 0;
+	bursts->missing_ns = bursts->missing_squares = 0;
 	for (size_t k = bursts->first[by]; k < bursts->first[by + 1]; k++) {
 		uint32_t i = bursts->changes[k];
 		double ns = length_ns(thinning, i);
@@ -311,13 +367,24 @@ static void find_stretches(const struct thinning *thinning, uint32_t by, struct 
 		if (ns <= 0)
 			continue;
 		if (wire_head_kind(thinning->changes[i].head) == WIRE_THIN) {
+			ns /= slowdown_of(thinning, i, bursts->event_ns);
 			bursts->missing_ns += ns;
 			bursts->missing_squares += ns * ns;
 		} else if (is_burst(thinning, i)) {
-			add_burst(thinning, i, bursts);
+			bursts->at[bursts->count++] =
+			    (struct burst){.ns = ns, .events = (double)thinning->changes[i].events};
 			bursts->numbers_of[i] = bursts->count;
 		}
 	}
+}
+
+/*
+ * How many bursts of one length tell as much as some do, from the sums of their lengths and of the squares: one that a
+ * garbage collection or the like has made longer than all others together tells as much as one. At least two.
+ */
+static double weight_of(double ns, double squares)
+{
+	return ns * ns > 2 * squares ? ns * ns / squares : 2;
 }
 
 /* Student's t for an interval of 95 %, for so many numbers. */
@@ -329,76 +396,146 @@ static double quantile(uint32_t numbers)
 	return freedom <= 10 ? small[freedom - 1] : 1.96 + 2.6 / freedom;
 }
 
-/* A number and half of its interval. */
-struct scaled {
-	double value, width;
+/* --- what an event costs --- */
+
+/*
+ * A burst with the stretch before it: the ends of calls that are always recorded. As many come in the program's time in
+ * both, but for the phases of the program and for chance.
+ */
+struct compared {
+	double ends, expected, noise; /* expected: as the stretch has in that time; noise: its variance */
+	double ns, events;	      /* of the burst */
 };
 
-/* How much slower the program is in a burst: by what its events cost there. */
-static struct scaled slowdown_by_cost(const struct bursts *bursts)
+/* event_ns: for the stretch. */
+static bool compare(const struct thinning *thinning, uint32_t i, double event_ns, struct compared *compared)
 {
-	double cost = bursts->all_ns > 0 ? bursts->cost_ns / bursts->all_ns : 0;
+	const struct thin_change *change = &thinning->changes[i], *before = change - 1;
+	double scale;
 
-	cost = cost < WIRE_THIN_COST_MOST ? cost : WIRE_THIN_COST_MOST;
-	return (struct scaled){1 / (1 - cost), COST_ERROR * cost / (1 - cost) / (1 - cost)};
+	if (!i || !is_burst(thinning, i) || wire_head_kind(before->head) != WIRE_THIN || before->ends < ENDS_FEWEST)
+		return false;
+	scale = length_ns(thinning, i) / length_ns(thinning, i - 1) * slowdown_of(thinning, i - 1, event_ns);
+	*compared = (struct compared){.ends = (double)change->ends,
+				      .expected = (double)before->ends * scale,
+				      .noise = (double)before->ends * scale * scale,
+				      .ns = length_ns(thinning, i),
+				      .events = (double)change->events};
+	return true;
+}
+
+/* With this cost: the ends that the bursts have too many, with their variance and their derivative by the cost. */
+struct fit {
+	double off, variance, slope;
+	double ns, squares; /* of the bursts, and their squares */
+};
+
+static struct fit fit_with(const struct thinning *thinning, double event_ns)
+{
+	struct compared compared;
+	struct fit fit = {0};
+
+	for (uint32_t i = 0; i < thinning->change_count; i++) {
+		double slower, off;
+
+		if (!compare(thinning, i, event_ns, &compared))
+			continue;
+		slower = slowdown(compared.ns, compared.events, event_ns);
+		off = compared.ends * slower - compared.expected;
+		fit.off += off;
+		fit.variance += off * off + compared.ends * slower * slower + compared.noise;
+		fit.slope += compared.ends * slower * slower * compared.events / compared.ns;
+		fit.ns += compared.ns;
+		fit.squares += compared.ns * compared.ns;
+	}
+	return fit;
 }
 
 /*
- * By the ends of calls that are always recorded: those in all bursts, and as many as the stretches before would have in
- * that time. A burst and the stretch before it may be of different phases of the program; then the interval is wide.
+ * By the calls that are always recorded. Width 0: they do not say. Below 0: the stretches have pauses, and the bursts
+ * none.
  */
-static struct scaled slowdown_by_ends(const struct bursts *bursts)
+static struct scaled cost_by_ends(const struct thinning *thinning, double most_ns)
 {
-	double expected = 0, ends = 0, residuals = 0, n = bursts->compared_count, off;
-	struct scaled slower;
+	double low = -COST_LEAST * most_ns, high = most_ns, middle = 0;
+	struct fit fit = {0};
 
-	for (uint32_t i = 0; i < bursts->compared_count; i++) {
-		expected += bursts->compared[i].expected;
-		ends += bursts->compared[i].ends;
+	for (int i = 0; i < FIT_STEPS; i++) {
+		middle = (low + high) / 2;
+		fit = fit_with(thinning, middle);
+		if (fit.off < 0)
+			low = middle;
+		else
+			high = middle;
 	}
-	slower.value = expected / ends;
-	for (uint32_t i = 0; i < bursts->compared_count; i++) {
-		off = bursts->compared[i].expected - slower.value * bursts->compared[i].ends;
-		residuals += off * off;
-	}
-	off = quantile(bursts->compared_count) * sqrt(residuals * n / (n - 1)) / expected + 1.96 / sqrt(ends);
-	slower.width = slower.value * off;
-	return slower;
+	if (fit.slope <= 0)
+		return (struct scaled){0};
+	return (struct scaled){middle,
+			       quantile((uint32_t)weight_of(fit.ns, fit.squares)) * sqrt(fit.variance) / fit.slope};
 }
 
-/* What is known better. No program is faster in a burst: then the ends are of different phases. */
-static struct scaled slowdown(const struct bursts *bursts)
+/* The cost with which events take the most of the burst that has the most of them. */
+static double most_cost(const struct thinning *thinning)
 {
-	struct scaled by_cost = slowdown_by_cost(bursts), by_ends = by_cost;
+	double most = 0;
 
-	if (bursts->compared_count >= 2)
-		by_ends = slowdown_by_ends(bursts);
-	if (bursts->cost_ns <= 0)
-		return by_ends;
-	return by_ends.value >= 1 && by_ends.width / by_ends.value < by_cost.width / by_cost.value ? by_ends : by_cost;
+	for (uint32_t i = 0; i < thinning->change_count; i++) {
+		double one = is_burst(thinning, i) ? (double)thinning->changes[i].events / length_ns(thinning, i) : 0;
+
+		most = one > most ? one : most;
+	}
+	return most > 0 ? COST_DENSEST / most : 0;
 }
 
-/*
- * Scales the numbers of the bursts to the missing stretches: a ratio estimate, with the interval of its residuals. A
- * burst that a garbage collection or the like has made longer than all others together tells as much as one burst does.
- */
-static struct scaled scale(const struct bursts *bursts, struct scaled slower, double calls)
+/* From both, each as far as it is known. */
+static void find_cost(const struct thinning *thinning, struct bursts *bursts)
 {
-	double sum = 0, all = bursts->all_ns, missing = bursts->missing_ns, residuals = 0, squares = 0, n, least, width;
+	double sum = 0, n = 0, most_ns = most_cost(thinning), by_measure, by_ends;
+	struct scaled measured, fitted, cost;
+
+	for (uint32_t i = 0; i < thinning->change_count; i++) {
+		if (!is_burst(thinning, i))
+			continue;
+		sum += event_ns(&thinning->changes[i]);
+		n++;
+	}
+	if (n <= 0)
+		return;
+	measured = (struct scaled){sum / n, COST_ERROR * sum / n};
+	fitted = cost_by_ends(thinning, most_ns);
+	cost = measured.width > 0 || fitted.width <= 0 ? measured : fitted;
+	/* No program is faster in a burst: then the ends are of different phases. */
+	if (fitted.width > 0 && fitted.value >= 0 && measured.width > 0) {
+		by_measure = 1 / (measured.width * measured.width);
+		by_ends = 1 / (fitted.width * fitted.width);
+		cost.value = (by_measure * measured.value + by_ends * fitted.value) / (by_measure + by_ends);
+		cost.width = 1 / sqrt(by_measure + by_ends);
+	}
+	bursts->event_ns = cost.value < most_ns ? cost.value : most_ns;
+	bursts->least_ns = bursts->event_ns - cost.width;
+	bursts->most_ns = cost.value + cost.width < most_ns ? cost.value + cost.width : most_ns;
+}
+
+/* --- one function --- */
+
+/* Scales the numbers of the bursts to the missing stretches: a ratio estimate, with the interval of its residuals. */
+static struct scaled scale(const struct bursts *bursts, double calls)
+{
+	double sum = 0, all = 0, missing = bursts->missing_ns, residuals = 0, squares = 0, n, least;
 	struct scaled scaled = {0};
 
 	for (uint32_t i = 0; i < bursts->count; i++) {
-		sum += bursts->numbers[i];
-		squares += bursts->ns[i] * bursts->ns[i];
+		sum += bursts->at[i].number;
+		all += bursts->at[i].ns;
+		squares += bursts->at[i].ns * bursts->at[i].ns;
 	}
-	n = all * all / squares;
-	n = n < 2 ? 2 : n;
+	n = weight_of(all, squares);
 	for (uint32_t i = 0; i < bursts->count; i++) {
-		double off = bursts->numbers[i] - sum / all * bursts->ns[i];
+		double off = bursts->at[i].number - sum / all * bursts->at[i].ns;
 
 		residuals += off * off;
 	}
-	scaled.value = sum / all * slower.value * missing;
+	scaled.value = sum / all * missing;
 	if (bursts->count < 2)
 		return scaled;
 	/* Few bursts may agree by chance, and calls that come one by one never do. */
@@ -406,14 +543,18 @@ static struct scaled scale(const struct bursts *bursts, struct scaled slower, do
 	least = bursts->variance * sum * sum / n;
 	residuals = residuals < least ? least : residuals;
 	/* The rate in each of the missing stretches differs from the mean as those of the bursts do. */
-	width = sqrt(residuals * (missing * missing + n * bursts->missing_squares)) / all * slower.value;
-	scaled.width = hypot(quantile((uint32_t)n) * width, scaled.value * slower.width / slower.value);
+	scaled.width =
+	    quantile((uint32_t)n) * sqrt(residuals * (missing * missing + n * bursts->missing_squares)) / all;
 	return scaled;
 }
 
-static double value_of(const struct thin_values *values, int which)
+/* Without what its events cost. */
+static double value_of(const struct thin_sample *sample, int which, double event_ticks)
 {
-	return which == 0 ? values->calls : which == 1 ? values->own : values->total;
+	if (which == 0)
+		return sample->values.calls;
+	return which == 1 ? sample->values.own - event_ticks * sample->own_events
+			  : sample->values.total - event_ticks * sample->total_events;
 }
 
 /* The burst of a sample, 1 + its index among those of the function; 0: it is none of them. */
@@ -426,35 +567,62 @@ static uint32_t burst_of(const struct thinning *thinning, const struct bursts *b
 	return found ? bursts->numbers_of[found - thinning->changes] : 0;
 }
 
-static void sum_bursts(struct bursts *bursts, const struct thin_sample *samples, size_t count, int which,
-		       const struct thinning *thinning)
+/* The samples of one function, by one thinned function. */
+struct samples {
+	const struct thin_sample *at;
+	size_t count;
+	double calls;
+};
+
+/* A number of the missing stretches, if an event costs so much. */
+static struct scaled estimate_number(const struct thinning *thinning, struct bursts *bursts, const struct samples *of,
+				     int which, double event_ns)
 {
-	memset(bursts->numbers, 0, bursts->count * sizeof(*bursts->numbers));
-	for (size_t i = 0; i < count; i++) {
-		uint32_t number = burst_of(thinning, bursts, samples[i].burst_ns);
+	double event_ticks = event_ns > 0 && bursts->tick_ns > 0 ? event_ns / bursts->tick_ns : 0;
+	struct scaled scaled;
+
+	for (uint32_t i = 0; i < bursts->count; i++)
+		bursts->at[i].number = 0;
+	for (size_t i = 0; i < of->count; i++) {
+		uint32_t number = burst_of(thinning, bursts, of->at[i].burst_ns);
 
 		if (number)
-			bursts->numbers[number - 1] += value_of(&samples[i].values, which);
+			bursts->at[number - 1].number += value_of(&of->at[i], which, event_ticks);
 	}
+	for (uint32_t i = 0; i < bursts->count; i++)
+		bursts->at[i].number *= slowdown(bursts->at[i].ns, bursts->at[i].events, event_ns);
+	scaled = scale(bursts, of->calls);
+	scaled.value = scaled.value > 0 ? scaled.value : 0;
+	return scaled;
 }
 
-/* The samples of one function, by one thinned function. */
+static struct scaled estimate_with_cost(const struct thinning *thinning, struct bursts *bursts,
+					const struct samples *of, int which)
+{
+	struct scaled scaled = estimate_number(thinning, bursts, of, which, bursts->event_ns);
+	double less, more;
+
+	if (bursts->count > 1) {
+		less = scaled.value - estimate_number(thinning, bursts, of, which, bursts->least_ns).value;
+		more = estimate_number(thinning, bursts, of, which, bursts->most_ns).value - scaled.value;
+		scaled.width = hypot(scaled.width, fabs(less) > fabs(more) ? less : more);
+	}
+	return scaled;
+}
+
 static void estimate_one(const struct thinning *thinning, struct bursts *bursts, const struct thin_sample *samples,
 			 size_t count, struct thin_estimate *estimate)
 {
-	struct scaled scaled[3], slower;
-	double calls = 0;
+	struct samples of = {.at = samples, .count = count};
+	struct scaled scaled[3];
 
 	*estimate = (struct thin_estimate){.key = samples->key, .known = bursts->count > 1};
 	if (!bursts->count)
 		return;
-	slower = slowdown(bursts);
 	for (size_t i = 0; i < count; i++)
-		calls += samples[i].values.calls;
-	for (int which = 0; which < 3; which++) {
-		sum_bursts(bursts, samples, count, which, thinning);
-		scaled[which] = scale(bursts, slower, calls);
-	}
+		of.calls += samples[i].values.calls;
+	for (int which = 0; which < 3; which++)
+		scaled[which] = estimate_with_cost(thinning, bursts, &of, which);
 	estimate->missing = (struct thin_values){scaled[0].value, scaled[1].value, scaled[2].value};
 	estimate->width = (struct thin_values){scaled[0].width, scaled[1].width, scaled[2].width};
 }
@@ -528,28 +696,24 @@ static int find_room(const struct thinning *thinning, struct bursts *bursts)
 {
 	size_t changes = (size_t)thinning->change_count + 1;
 
-	bursts->ns = calloc(changes, sizeof(*bursts->ns));
-	bursts->numbers = calloc(changes, sizeof(*bursts->numbers));
-	bursts->compared = calloc(changes, sizeof(*bursts->compared));
+	bursts->at = calloc(changes, sizeof(*bursts->at));
 	bursts->numbers_of = calloc(changes, sizeof(*bursts->numbers_of));
-	return bursts->ns && bursts->numbers && bursts->compared && bursts->numbers_of ? 0 : -ENOMEM;
+	return bursts->at && bursts->numbers_of ? 0 : -ENOMEM;
 }
 
 static void free_bursts(struct bursts *bursts)
 {
 	free(bursts->first);
 	free(bursts->changes);
-	free(bursts->ns);
-	free(bursts->compared);
-	free(bursts->numbers);
+	free(bursts->at);
 	free(bursts->numbers_of);
 }
 
-int thinning_estimate(struct thinning *thinning, int (*take)(void *owner, const struct thin_estimate *estimate),
-		      void *owner)
+int thinning_estimate(struct thinning *thinning, double tick_ns,
+		      int (*take)(void *owner, const struct thin_estimate *estimate), void *owner)
 {
 	struct thin_change *unsorted = thinning->changes, *sorted;
-	struct bursts bursts = {0};
+	struct bursts bursts = {.tick_ns = tick_ns};
 	bool *sampled = calloc(thinning->keys, sizeof(*sampled));
 	int error = thinning->out_of_memory || !sampled ? -ENOMEM : find_room(thinning, &bursts);
 
@@ -557,7 +721,8 @@ int thinning_estimate(struct thinning *thinning, int (*take)(void *owner, const 
 	if (!error) {
 		thinning->changes = sorted;
 		error = index_changes(thinning, &bursts);
-		bursts.variance = variance_of_bursts(thinning);
+		find_cost(thinning, &bursts);
+		bursts.variance = variance_of_bursts(thinning, bursts.event_ns);
 		if (thinning->samples && !error) {
 			qsort(thinning->samples, thinning->sample_count, sizeof(*thinning->samples), by_key);
 			error = estimate_samples(thinning, &bursts, sampled, take, owner);

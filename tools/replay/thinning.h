@@ -3,9 +3,11 @@
  *
  * While a function is thinned, its calls and the calls of C functions that it makes, or only the latter, are not
  * recorded; bursts at random times have them (evprof/wire.h). A number of the missing stretches is that of the bursts,
- * scaled by the CPU time. Recording makes the program slower in the bursts. How much shows in the calls that are always
- * recorded, which end in a burst and in the stretch before; and in what events cost, which the library has measured.
- * What is known better counts: the former varies where a burst and the stretch are of different phases of the program.
+ * scaled by the CPU time. Recording makes the program slower in the bursts, and in a burst of more events it does so
+ * more: each burst counts for the part of its time that its events leave to the program. What an event costs there is
+ * one number of the process. The library has measured it, roughly; and it shows in the calls that are always recorded,
+ * which end in a burst and in the stretch before. That cost is no part of the estimates of times.
+ *
  * Intervals are of 95 %, from the differences between bursts. With less than two bursts there is none.
  */
 #ifndef EVPROF_TOOLS_REPLAY_THINNING_H
@@ -29,7 +31,7 @@ struct thin_change {
 	uint32_t head;		       /* of an event */
 	uint32_t first_key, key_count; /* in thinning->change_keys */
 	uint64_t ends;		       /* of calls of functions that are not thinned */
-	uint64_t events;	       /* calls and ends */
+	uint64_t events;	       /* calls and ends, of all */
 };
 
 struct thin_values {
@@ -42,6 +44,12 @@ struct thin_sample {
 	uint32_t by; /* what was thinned (thinned_key()): the key itself, or its caller */
 	uint64_t burst_ns;
 	struct thin_values values;
+	double own_events, total_events; /* whose cost is in values.own, and in values.total */
+};
+
+/* Calls that have ended in a call which has not: those that it made itself, and all. */
+struct thin_inner {
+	uint64_t direct, all;
 };
 
 /* Calls of a C function by a Python function, at any time. */
@@ -54,9 +62,12 @@ struct thinning {
 	uint8_t *state;	  /* by thinned_key(): enum thin_state, in the thread that is read */
 	uint8_t *thinned; /* likewise: it was, at some time */
 	uint32_t keys;
-	bool any;	 /* something was thinned at some time */
-	uint64_t at_ns;	 /* the thread's last change; 0: none */
-	uint32_t at_key; /* how many of its keys the thread has named, in the order of the change */
+	bool any;		  /* something was thinned at some time */
+	uint64_t at_ns;		  /* the thread's last change; 0: none */
+	uint64_t at;		  /* its ticks */
+	uint32_t at_key;	  /* how many of its keys the thread has named, in the order of the change */
+	struct thin_inner *inner; /* by depth of the stack, since the last change */
+	uint32_t inner_allocated;
 	struct thin_change *changes;
 	uint32_t change_count;
 	size_t changes_allocated;
@@ -114,11 +125,16 @@ static inline bool thinning_misses(const struct thinning *thinning, uint32_t key
 	return key < thinning->keys && thinning->state[key] == THIN_MISSING;
 }
 
-/*
- * A call has ended. caller: the key of its caller, or of any recorded function if it has none. True: it is in the
- * sample of a thinned function.
- */
-bool thinning_count(struct thinning *thinning, uint32_t key, uint32_t caller, const struct thin_values *values);
+/* A call that has ended. */
+struct thin_call {
+	uint32_t key;
+	uint32_t caller; /* the key of its caller, or of any recorded function if it has none */
+	uint32_t depth;	 /* how many calls are on the stack without it */
+	struct thin_values values;
+};
+
+/* True: it is in the sample of a thinned function. */
+bool thinning_count(struct thinning *thinning, const struct thin_call *call);
 
 /* The change with this CPU time, which is made if there is none. NULL: no memory. Until the next one is taken. */
 struct thin_change *thinning_change_at(struct thinning *thinning, uint64_t cpu_ns);
@@ -130,10 +146,10 @@ struct thin_change *thinning_last(struct thinning *thinning);
 void thinning_clear(struct thinning *thinning);
 
 /*
- * Makes an estimate for each function and take()s it; one function may have several, which add up. Returns 0, -ENOMEM
- * or what take() returned.
+ * Makes an estimate for each function and take()s it; one function may have several, which add up. tick_ns: the length
+ * of a tick. Returns 0, -ENOMEM or what take() returned.
  */
-int thinning_estimate(struct thinning *thinning, int (*take)(void *owner, const struct thin_estimate *estimate),
-		      void *owner);
+int thinning_estimate(struct thinning *thinning, double tick_ns,
+		      int (*take)(void *owner, const struct thin_estimate *estimate), void *owner);
 
 #endif

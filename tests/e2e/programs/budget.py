@@ -15,6 +15,7 @@ class Counts(object):
     def __init__(self):
         self.tiny = self.other = self.long_one = self.raises = self.fib = self.steps = self.long_loop = 0
         self.guarded = self.deep = self.small = self.steps_of_a_task = self.__dict__["__getitem__"] = 0
+        self.parent = self.seconds = 0
 
 
 counts = Counts()
@@ -93,6 +94,19 @@ def spread(functions=[globals()["spread_%d" % number] for number in range(SPREAD
     for _ in range(10):
         for function in functions:
             function()
+
+
+def parent(x):
+    counts.parent += 1
+    return tiny(x) + other(x)
+
+
+def timed():
+    """Measures the calls of parent(), with all that these call."""
+    begin = time.perf_counter()
+    for i in range(300):
+        parent(i)
+    counts.seconds += time.perf_counter() - begin
 
 
 def second():
@@ -241,7 +255,7 @@ elif kind == "phases":
     until(begin + limit, second)
 elif kind == "loops":
     until(begin + limit, long_loop)
-elif kind in ("classes", "spread", "subscripts", "tasks", "throws"):
+elif kind in ("classes", "spread", "subscripts", "tasks", "throws", "timed"):
     until(begin + limit, globals()[kind])
 elif kind == "deep":
     until(begin + limit / 2, work)
