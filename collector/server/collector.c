@@ -297,6 +297,16 @@ static bool awaits_peer(const struct collector *collector, const struct session 
 	       server_expects(collector->server, session->user->uid, now_ns - PEER_GRACE_NS);
 }
 
+/* Whether somebody waits for what the processes do now: whether one is stopped stands in its ring. */
+static bool asks_for_status(const struct requests *requests)
+{
+	const struct request *request = requests->first;
+
+	while (request && request->type != CONTROL_STATUS)
+		request = request->next;
+	return request;
+}
+
 /* One round. True: a process has connected after the rings were read, and may wait for the next round. */
 static bool run_round(struct collector *collector, struct drain_result *result)
 {
@@ -305,7 +315,8 @@ static bool run_round(struct collector *collector, struct drain_result *result)
 	bool came = false;
 
 	collector->tools.drain.gathered =
-	    now_ns - collector->tools.drain.gathered_ns >= drain_gather_ns(&collector->tools.drain);
+	    now_ns - collector->tools.drain.gathered_ns >= drain_gather_ns(&collector->tools.drain) ||
+	    asks_for_status(&collector->requests);
 	for (struct session *session = collector->sessions; session; session = session->next)
 		session_round(session, now_ns, result);
 	if (collector->tools.drain.gathered && result->words > 0)

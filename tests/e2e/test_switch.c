@@ -405,6 +405,24 @@ SCENARIO(switch, events_that_stay, SCENARIO_ONCE)
 	expect_changes(served.trace, "[]");
 }
 
+/* As soon as an order is followed, or evprof record would not start what is stopped. */
+SCENARIO_SOME(switch, status_after_an_order, 6)
+{
+	struct served served = begin_served(python, JOB_PRELOAD, NULL);
+	const char *pid = text("%d", (int)served.program->pid);
+	struct outcome *status;
+
+	for (unsigned i = 0; i < 6; i++) {
+		enter(&served, 0);
+		expect_asked(i % 2 ? "start" : "stop", pid, NULL,
+			     text("evprof: %s %s", i % 2 ? "recording" : "stopped", pid));
+		status = tool("status", "--json");
+		expect(status, strstr(status->out, i % 2 ? "\"recording\": \"events\"" : "\"recording\": \"off\""),
+		       "it is so, %u", i);
+	}
+	json_decref(end_served(&served));
+}
+
 /* An order that arrives when Python ends: what is checked then must still be there. */
 SCENARIO(switch, events_at_the_end, SUPPORTED)
 {
