@@ -606,7 +606,9 @@ void budget_look(void)
 {
 	uint32_t forgotten = atomic_load_explicit(&process->ids_forgotten, memory_order_relaxed);
 
-	if (budget.on && (budget.listens ? has_listened() : words_written() > budget.events_most))
+	/* Without a timer nothing has begun yet: the child of a fork. */
+	if (budget.on && process->budget_timer &&
+	    (budget.listens ? has_listened() : words_written() > budget.events_most))
 		atomic_store(&process->budget_due, 1);
 	if (unlikely(atomic_load_explicit(&process->budget_due, memory_order_relaxed)))
 		budget_turn(NULL);
