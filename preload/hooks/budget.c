@@ -53,7 +53,7 @@
 #define COLD_PROFILED 1.4 /* in bursts until 3.11 */
 /* Python makes a tuple of the arguments and calls the hook: 80 to 130 on 3.13, of which 80 with an empty hook. */
 #define AUDIT_NS 100
-#define KEEP_NS 2000000000 /* CPU time for which a function is thinned though bursts do not show it */
+#define KEEP_NS 2000000000 /* CPU time for which a function stays thinned after it was called too often */
 #define KEEP_MOST (WIRE_THIN_SET_MOST * 3 / 4) /* the rest is for other phases */
 #define SETTLE_NS 5e8			       /* CPU time in which a debt is paid */
 #define LEAST_AFTER_NS 5e8		       /* CPU time */

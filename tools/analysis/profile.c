@@ -94,11 +94,10 @@ static inline bool is_counted(const struct counting *counting, const struct repl
 static __attribute__((noinline)) bool count_thinned(const struct replay *replay, const struct replay_frame *frame,
 						    uint64_t total)
 {
-	bool called = frame->kind != WIRE_FRAME;
 	struct thin_call call = {.key = frame->key,
 				 .caller = replay->depth ? frame[-1].key : 0,
 				 .depth = replay->depth,
-				 .values = {.calls = called, .own = (double)(total - frame->inner)}};
+				 .values = {.calls = frame->kind != WIRE_FRAME, .own = (double)(total - frame->inner)}};
 
 	if (!replay->open[frame->key])
 		call.values.total = (double)total;

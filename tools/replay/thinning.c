@@ -232,11 +232,12 @@ struct scaled {
 	double value, width;
 };
 
-/* A burst, as far as it is known without what an event costs. */
+/* A burst, as far as it is known without what an event costs; and a number of the function at hand, with that. */
 struct burst {
-	double ns;     /* CPU time */
-	double events; /* of all functions */
-	double number; /* of the function at hand */
+	double ns;		/* CPU time */
+	double events;		/* of all functions */
+	struct thin_sample sum; /* of the function at hand */
+	double number;
 };
 
 struct bursts {
@@ -567,62 +568,72 @@ static uint32_t burst_of(const struct thinning *thinning, const struct bursts *b
 	return found ? bursts->numbers_of[found - thinning->changes] : 0;
 }
 
-/* The samples of one function, by one thinned function. */
-struct samples {
-	const struct thin_sample *at;
-	size_t count;
-	double calls;
-};
+/* Adds the samples of one function to their bursts. Returns how many calls they have. */
+static double add_samples(const struct thinning *thinning, struct bursts *bursts, const struct thin_sample *samples,
+			  size_t count)
+{
+	double calls = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct thin_sample *sample = &samples[i];
+		uint32_t number = burst_of(thinning, bursts, sample->burst_ns);
+		struct thin_sample *sum = number ? &bursts->at[number - 1].sum : NULL;
+
+		calls += sample->values.calls;
+		if (!sum)
+			continue;
+		sum->values.calls += sample->values.calls;
+		sum->values.own += sample->values.own;
+		sum->values.total += sample->values.total;
+		sum->own_events += sample->own_events;
+		sum->total_events += sample->total_events;
+	}
+	return calls;
+}
 
 /* A number of the missing stretches, if an event costs so much. */
-static struct scaled estimate_number(const struct thinning *thinning, struct bursts *bursts, const struct samples *of,
-				     int which, double event_ns)
+static struct scaled estimate_number(struct bursts *bursts, double calls, int which, double event_ns)
 {
 	double event_ticks = event_ns > 0 && bursts->tick_ns > 0 ? event_ns / bursts->tick_ns : 0;
 	struct scaled scaled;
 
-	for (uint32_t i = 0; i < bursts->count; i++)
-		bursts->at[i].number = 0;
-	for (size_t i = 0; i < of->count; i++) {
-		uint32_t number = burst_of(thinning, bursts, of->at[i].burst_ns);
+	for (uint32_t i = 0; i < bursts->count; i++) {
+		struct burst *burst = &bursts->at[i];
 
-		if (number)
-			bursts->at[number - 1].number += value_of(&of->at[i], which, event_ticks);
+		burst->number =
+		    value_of(&burst->sum, which, event_ticks) * slowdown(burst->ns, burst->events, event_ns);
 	}
-	for (uint32_t i = 0; i < bursts->count; i++)
-		bursts->at[i].number *= slowdown(bursts->at[i].ns, bursts->at[i].events, event_ns);
-	scaled = scale(bursts, of->calls);
+	scaled = scale(bursts, calls);
 	scaled.value = scaled.value > 0 ? scaled.value : 0;
 	return scaled;
 }
 
-static struct scaled estimate_with_cost(const struct thinning *thinning, struct bursts *bursts,
-					const struct samples *of, int which)
+static struct scaled estimate_with_cost(struct bursts *bursts, double calls, int which)
 {
-	struct scaled scaled = estimate_number(thinning, bursts, of, which, bursts->event_ns);
+	struct scaled scaled = estimate_number(bursts, calls, which, bursts->event_ns);
 	double less, more;
 
 	if (bursts->count > 1) {
-		less = scaled.value - estimate_number(thinning, bursts, of, which, bursts->least_ns).value;
-		more = estimate_number(thinning, bursts, of, which, bursts->most_ns).value - scaled.value;
+		less = scaled.value - estimate_number(bursts, calls, which, bursts->least_ns).value;
+		more = estimate_number(bursts, calls, which, bursts->most_ns).value - scaled.value;
 		scaled.width = hypot(scaled.width, fabs(less) > fabs(more) ? less : more);
 	}
 	return scaled;
 }
 
+/* samples: of one function, by one thinned function. */
 static void estimate_one(const struct thinning *thinning, struct bursts *bursts, const struct thin_sample *samples,
 			 size_t count, struct thin_estimate *estimate)
 {
-	struct samples of = {.at = samples, .count = count};
 	struct scaled scaled[3];
+	double calls;
 
 	*estimate = (struct thin_estimate){.key = samples->key, .known = bursts->count > 1};
 	if (!bursts->count)
 		return;
-	for (size_t i = 0; i < count; i++)
-		of.calls += samples[i].values.calls;
+	calls = add_samples(thinning, bursts, samples, count);
 	for (int which = 0; which < 3; which++)
-		scaled[which] = estimate_with_cost(thinning, bursts, &of, which);
+		scaled[which] = estimate_with_cost(bursts, calls, which);
 	estimate->missing = (struct thin_values){scaled[0].value, scaled[1].value, scaled[2].value};
 	estimate->width = (struct thin_values){scaled[0].width, scaled[1].width, scaled[2].width};
 }

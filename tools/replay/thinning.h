@@ -64,7 +64,6 @@ struct thinning {
 	uint32_t keys;
 	bool any;		  /* something was thinned at some time */
 	uint64_t at_ns;		  /* the thread's last change; 0: none */
-	uint64_t at;		  /* its ticks */
 	uint32_t at_key;	  /* how many of its keys the thread has named, in the order of the change */
 	struct thin_inner *inner; /* by depth of the stack, since the last change */
 	uint32_t inner_allocated;
