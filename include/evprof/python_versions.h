@@ -95,6 +95,7 @@ enum {
 	PYTHON_C_FUNCTION_MODULE = 32, /* PyCFunctionObject.m_module */
 	PYTHON_DESCRIPTOR_CLASS = 16,  /* PyDescrObject.d_type */
 	PYTHON_DESCRIPTOR_METHOD = 40, /* PyMethodDescrObject.d_method */
+	PYTHON_TRACEBACK_NEXT = 16,    /* PyTracebackObject.tb_next */
 	PYTHON_FRAME_CODE = 32,	       /* PyFrameObject.f_code (until 3.10) */
 	PYTHON_FRAME_INNER = 24,       /* PyFrameObject.f_frame (from 3.11 on) */
 	PYTHON_INNER_CODE = 32,	       /* _PyInterpreterFrame.f_code (3.11) */

@@ -8,7 +8,8 @@
 #include "python/python.h"
 #include "ring/process.h"
 
-#define NAMES_PROBES 16 /* places in which a key may be */
+#define NAMES_PROBES 16		 /* places in which a key may be */
+#define TYPE_IS_CLASS (1ul << 9) /* Py_TPFLAGS_HEAPTYPE: made by a class statement or by C at run time */
 
 /* A hash of an address and a name (FNV-1a). Never 0. */
 static uint64_t key_of(const void *address, const char *name)
@@ -91,8 +92,9 @@ static struct string type_attribute(struct object *type, const char *name)
 
 uint32_t definitions_type(const void *type)
 {
-	/* The name is part of the key: a class may die and another get its address. */
-	uint64_t key = key_of(type, python_object_field(type, PYTHON_TYPE_NAME));
+	/* The name is part of the key of a class, which may die, so that another gets its address. */
+	bool dies = (uintptr_t)python_object_field(type, PYTHON_TYPE_FLAGS) & TYPE_IS_CLASS;
+	uint64_t key = key_of(type, dies ? python_object_field(type, PYTHON_TYPE_NAME) : "");
 	uint32_t id = find_name(key);
 	struct definitions_guard guard;
 

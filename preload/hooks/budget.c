@@ -51,6 +51,13 @@
 #define COLD 2.0	  /* times report_ns or event_ns, while functions are thinned and in bursts */
 #define COST_MOST 0.62	  /* of the time, where events come without a pause: 0.50 to 0.75 in bursts of these programs */
 #define COLD_PROFILED 1.4 /* in bursts until 3.11 */
+/*
+ * Nor is the code of a large program. With all recorded an event costs 1.05 times event_ns where 25 to 45 functions run
+ * in a millisecond, 1.75 times where 200 to 300 do (3.13, ten programs of pyperformance, flask, django). While
+ * functions are thinned, a report costs 5.3 times report_ns there, with what it displaces from the caches.
+ */
+#define LARGE 1.75
+#define LARGE_FUNCTIONS 300
 /* Python makes a tuple of the arguments and calls the hook: 80 to 130 on 3.13, of which 80 with an empty hook. */
 #define AUDIT_NS 100
 #define KEEP_NS 2000000000 /* CPU time for which a function stays thinned after it was called too often */
@@ -83,8 +90,9 @@ static struct {
 	double expected; /* what recording costs though all is thinned that can be, relative to the program; 0: less */
 	uint64_t events; /* words in all rings at begin_ns */
 	uint64_t events_most;	 /* words in all rings for which recording costs too much before the next step is due */
-	uint64_t unrecorded;	 /* count_unrecorded() then */
+	uint64_t unrecorded;	 /* count_others() then */
 	_Atomic uint32_t audits; /* since begin_ns */
+	uint32_t functions;	 /* that had events when these were last counted */
 	uint32_t forgotten;	 /* process->ids_forgotten */
 	uint64_t random_state;
 	struct thinned_set {
@@ -195,10 +203,26 @@ static double collector_cost(double events, double cpu_ns)
 	return cost < most ? cost : most;
 }
 
+/* 1 to LARGE: how much more an event costs in a program of this size than in a loop. */
+static double size_factor(void)
+{
+	double functions = budget.functions < LARGE_FUNCTIONS ? budget.functions : LARGE_FUNCTIONS;
+
+	return 1 + (LARGE - 1) * functions / LARGE_FUNCTIONS;
+}
+
 /* Of what the interpreter reports to the hooks. */
 static double report_cost(void)
 {
-	return budget_costs.report_ns * (budget.thinned || budget.listens ? COLD : 1);
+	double cost = budget_costs.report_ns * size_factor();
+
+	return budget.thinned ? COLD * size_factor() * cost : budget.listens ? COLD * cost : cost;
+}
+
+/* What the interpreter has reported to the hooks and they have not recorded. */
+static uint64_t count_others(void)
+{
+	return count_unrecorded() + count_passing();
 }
 
 /* Calls of thinned functions, until 3.11, each of which has cost thinned_frames_ns(). */
@@ -212,7 +236,7 @@ static void note_begin(uint64_t now_ns)
 {
 	uint64_t words = words_written();
 	double events = words > budget.events ? (double)(words - budget.events) : 0;
-	double reports = events + (double)(count_unrecorded() - budget.unrecorded);
+	double reports = events + (double)(count_others() - budget.unrecorded);
 	double cost = reports * report_cost() + (double)budget.audits * AUDIT_NS + account.due_ns;
 	double most = SAVED_NS * allowed_share();
 	double cpu_ns = (double)(now_ns - budget.begin_ns), passes_ns;
@@ -237,7 +261,7 @@ static void note_begin(uint64_t now_ns)
 	budget.begin_ns = now_ns;
 	budget.audits = 0;
 	budget.events = words;
-	budget.unrecorded = count_unrecorded();
+	budget.unrecorded = count_others();
 }
 
 static void begin_counts(uint64_t now_ns)
@@ -250,7 +274,7 @@ static void begin_counts(uint64_t now_ns)
 static double share_since(uint64_t now_ns)
 {
 	double events = (double)(words_written() - budget.events), cpu_ns = (double)(now_ns - budget.begin_ns);
-	double cost = (events + (double)(count_unrecorded() - budget.unrecorded)) * report_cost();
+	double cost = (events + (double)(count_others() - budget.unrecorded)) * report_cost();
 
 	cost = cost < COST_MOST * cpu_ns ? cost : COST_MOST * cpu_ns;
 	return cpu_ns > 0 ? (cost + events * BUDGET_COLLECTOR_NS) / (cpu_ns - cost) : 0;
@@ -269,7 +293,7 @@ static double wanted_share(void)
 /* With the event's cost: until 3.11 less what a call without events costs. */
 static uint32_t value_of(unsigned why)
 {
-	double cost_ns = python.monitoring ? COLD * budget_costs.event_ns
+	double cost_ns = python.monitoring ? COLD * size_factor() * budget_costs.event_ns
 					   : COLD_PROFILED * budget_costs.event_ns - thinned_frames_ns() / 2;
 
 	return wire_thin_value(why, (uint32_t)(cost_ns > 0 ? cost_ns * 10 : 0));
@@ -397,8 +421,10 @@ static bool choose(uint64_t now_ns)
 	bool over = full > wanted;
 	uint32_t taken = 0;
 
-	if (over || budget.listens)
+	if (over || budget.listens) {
 		counts = event_counts_choose(over ? wanted / full : 1, LEAST_OF_BUDGET * allowed_share() / full);
+		budget.functions = counts->count;
+	}
 	if (over) {
 		taken = take_set(counts, now_ns);
 		budget.expected = taken || !counts->events ? 0 : full;

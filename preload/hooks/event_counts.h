@@ -19,6 +19,7 @@ struct object;
 /* Two interpreters with a GIL each may write at once: then one note is lost. */
 struct unrecorded {
 	_Atomic uint64_t count;
+	_Atomic uint64_t passing; /* reports of exceptions that pass a frame: nothing can be done about them */
 	_Atomic(const struct object *) callers[UNRECORDED_CALLERS]; /* code objects, of the last ones; may have died */
 };
 extern struct unrecorded unrecorded;
@@ -36,6 +37,23 @@ static inline void note_unrecorded(const struct object *code)
 static inline uint64_t count_unrecorded(void)
 {
 	return atomic_load_explicit(&unrecorded.count, memory_order_relaxed);
+}
+
+/*
+ * sys.monitoring reports the exceptions of all code, however little of it is wanted: at each frame that one passes, and
+ * where it leaves one. GIL held.
+ */
+static inline void note_passing(void)
+{
+	uint64_t count = atomic_load_explicit(&unrecorded.passing, memory_order_relaxed);
+
+	atomic_store_explicit(&unrecorded.passing, count + 1, memory_order_relaxed);
+}
+
+/* So far. */
+static inline uint64_t count_passing(void)
+{
+	return atomic_load_explicit(&unrecorded.passing, memory_order_relaxed);
 }
 
 /* Calls that a function's mean leaves out, if it has many: the thread lost its processor. */

@@ -81,6 +81,8 @@ static struct object *record_in_program(unsigned kind, struct object *code)
 	if (!writer || !is_code(code))
 		return python.none;
 	value = definitions_code(code);
+	if (value & CODE_THINNED)
+		note_passing();
 	if (value & (DEFINITION_HIDDEN | CODE_THINNED))
 		return disable;
 	if (value)
@@ -274,28 +276,21 @@ static struct object *record_end_calibrated(unsigned kind, struct object *const 
 	return record_function_fast(kind, arguments, shift);
 }
 
-static bool is_none(struct object *owned)
-{
-	python.Py_DecRef(owned);
-	return !owned || owned == python.none;
-}
-
 /*
  * Whether the exception has unwound another frame before: it then has that frame in its traceback. An equal address
  * does not suffice: the exception that unwound the frame may have been caught in C and its memory reused for a new one.
  */
 static bool has_passed_a_frame(struct object *exception)
 {
-	struct object *traceback, *next = NULL;
+	struct object *traceback;
 	bool passed;
 
 	thread_self.nesting++;
 	/* Not by name: a class of the program may run its own code for that. */
 	traceback = python.PyException_GetTraceback(exception);
-	if (traceback && traceback != python.none)
-		next = python_attribute(traceback, "tb_next");
-	passed = !is_none(next);
-	is_none(traceback);
+	passed = traceback && traceback != python.none && python_object_field(traceback, PYTHON_TRACEBACK_NEXT);
+	if (traceback)
+		python.Py_DecRef(traceback);
 	thread_self.nesting--;
 	return passed;
 }
@@ -310,8 +305,10 @@ static void record_exception(struct object *exception)
 	uint32_t id;
 
 	/* Before reserving: a repeated RAISE does not count as lost either. */
-	if (writer->unwinding == exception && has_passed_a_frame(exception))
+	if (writer->unwinding == exception && has_passed_a_frame(exception)) {
+		note_passing();
 		return;
+	}
 	writer = writer_reserve(WIRE_EXCEPTION);
 	if (!writer) {
 		take_off();
@@ -333,7 +330,10 @@ static void record_unwind(struct object *const *arguments)
 {
 	if (unlikely(python_unwinds_at_resume(arguments[0], arguments[1])))
 		writer_expect_stack();
-	record_code_fast(WIRE_UNWIND, arguments[0]);
+	if (config.budget && definitions_thinned(thread_self.writer, arguments[0]) == THINNED)
+		note_passing();
+	else
+		record_code_fast(WIRE_UNWIND, arguments[0]);
 	thread_self.writer->unwinding = arguments[2];
 }
 

@@ -27,7 +27,8 @@ static const char *const functions[] = {"tiny",
 					"__getitem__",
 					"small",
 					"steps_of_a_task",
-					"parent"};
+					"parent",
+					"passed"};
 
 static const json_t *row_of(const json_t *report, const char *function)
 {
@@ -341,6 +342,21 @@ SCENARIO(budget, estimates_times, 9)
 	json_decref(json);
 }
 ALSO_CALLS_ONLY(budget, estimates_times)
+
+/* Exceptions are exact, wherever they are raised, and each is one, however many frames it passes. */
+SCENARIO(budget, counts_exceptions_of_thinned_functions, 12)
+{
+	struct outcome *outcome = run_checked(python, "passing", false), *dump;
+	double thrown = 0;
+
+	if (!outcome)
+		return;
+	dump = tool("dump", outcome->trace);
+	for (const char *at = dump->out; (at = strstr(at, "\texception\t__main__.Passing\n")); at++)
+		thrown++;
+	expect(outcome, thrown == counted(outcome, "thrown"), "%.0f exceptions, not %.0f", thrown,
+	       counted(outcome, "thrown"));
+}
 
 /* A stretch that begins while functions are thinned: the cut knows which, by their names. */
 SCENARIO(budget, holds_in_a_cut, 9)

@@ -14,8 +14,8 @@ if kind == "tasks":
 class Counts(object):
     def __init__(self):
         self.tiny = self.other = self.long_one = self.raises = self.fib = self.steps = self.long_loop = 0
-        self.guarded = self.deep = self.small = self.steps_of_a_task = self.__dict__["__getitem__"] = 0
-        self.parent = self.seconds = self.cpu_seconds = 0
+        self.thrown = self.guarded = self.deep = self.small = self.steps_of_a_task = self.__dict__["__getitem__"] = 0
+        self.parent = self.passed = self.seconds = self.cpu_seconds = 0
 
 
 counts = Counts()
@@ -94,6 +94,27 @@ def spread(functions=[globals()["spread_%d" % number] for number in range(SPREAD
     for _ in range(10):
         for function in functions:
             function()
+
+
+class Passing(Exception):
+    pass
+
+
+def passed(n):
+    """It is raised in the innermost of some frames, which pass it on."""
+    counts.passed += 1
+    if n:
+        return passed(n - 1)
+    counts.thrown += 1
+    raise Passing
+
+
+def passing():
+    for i in range(300):
+        try:
+            passed(3)
+        except Passing:
+            tiny(i)
 
 
 def parent(x):
@@ -256,7 +277,7 @@ elif kind == "phases":
     until(begin + limit, second)
 elif kind == "loops":
     until(begin + limit, long_loop)
-elif kind in ("classes", "spread", "subscripts", "tasks", "throws", "timed"):
+elif kind in ("classes", "passing", "spread", "subscripts", "tasks", "throws", "timed"):
     until(begin + limit, globals()[kind])
 elif kind == "deep":
     until(begin + limit / 2, work)
