@@ -42,8 +42,12 @@
 #define LEAST_OF_BUDGET 0.02 /* a function that costs less is left alone, or has few events */
 #define OVER 1.3	     /* times what was expected: more functions are chosen */
 #define EVENTS_LEAST 10000   /* between two looks, but for the timer's */
-#define FAR_OVER 4	     /* times the wanted share: a full set is made anew before a burst is due ... */
-#define ANEW_NS 50000000     /* ... after this CPU time, and each time twice that */
+#define AFTER_REPORTS 4	     /* of a thinned function after a burst, until its places are switched off again */
+/*
+ * A full set is made anew once what is recorded beyond the wanted share has cost as much as that does; each time twice
+ * that, until a burst is due.
+ */
+#define ANEW_NS 3000000.0
 /*
  * Where few events come, or come for a millisecond only, their code is not in the processor's caches: 24 to 54 ns
  * instead of 17 to 23 in ten programs of pyperformance on 3.13.
@@ -84,9 +88,9 @@ static struct {
 	uint64_t burst_ns;	   /* CPU time of the next burst */
 	uint64_t listen_ns;	   /* likewise, from which on all may be listened to for another reason */
 	uint64_t look_ns;	   /* between the last look and the next one, while functions are thinned */
-	uint64_t anew_ns;   /* CPU time after the last choice of a set from which on the full set may be chosen anew */
-	uint64_t chosen_ns; /* CPU time of that choice */
-	double burst_cost_ns; /* account.cost_ns when the last burst began */
+	double anew_ns;		   /* what choosing a full set anew has to save */
+	uint64_t chosen_ns;	   /* CPU time of the last choice of a set */
+	double burst_cost_ns;	   /* account.cost_ns when the last burst began */
 	double expected; /* what recording costs though all is thinned that can be, relative to the program; 0: less */
 	uint64_t events; /* words in all rings at begin_ns */
 	uint64_t events_most;	 /* words in all rings for which recording costs too much before the next step is due */
@@ -222,7 +226,7 @@ static double report_cost(void)
 /* What the interpreter has reported to the hooks and they have not recorded. */
 static uint64_t count_others(void)
 {
-	return count_unrecorded() + count_passing();
+	return count_unrecorded() + count_left_out();
 }
 
 /* Calls of thinned functions, until 3.11, each of which has cost thinned_frames_ns(). */
@@ -406,6 +410,8 @@ static void plan_burst(double cost_ns, uint64_t now_ns)
 {
 	double share = BURST_SHARE * allowed_share() + account.balance_ns / SAVED_NS, wait;
 
+	if (python.monitoring)
+		cost_ns += budget.now.set.count * AFTER_REPORTS * report_cost();
 	share = share > BURST_SHARE_MIN * allowed_share() ? share : BURST_SHARE_MIN * allowed_share();
 	wait = cost_ns / share;
 	wait = wait < BURST_WAIT_MIN_NS ? BURST_WAIT_MIN_NS : wait > BURST_WAIT_MAX_NS ? BURST_WAIT_MAX_NS : wait;
@@ -429,9 +435,12 @@ static bool choose(uint64_t now_ns)
 		taken = take_set(counts, now_ns);
 		budget.expected = taken || !counts->events ? 0 : full;
 	}
-	if (budget.listens) { /* after restart_events(): the code of each is instrumented again */
-		account.due_ns += counts->count * budget_costs.instrument_ns;
+	if (budget.listens) {
+		uint32_t chosen = taken;
+
 		taken += take_before(now_ns);
+		/* The code of each is instrumented again, since restart_events() or when it is called next. */
+		account.due_ns += (counts->count + taken - chosen) * budget_costs.instrument_ns;
 	}
 	note_begin(now_ns);
 	if (taken) {
@@ -483,8 +492,8 @@ static bool is_over(uint64_t now_ns)
 
 	if (!budget.thinned)
 		return account.balance_ns < 0 && share > wanted;
-	if (budget.now.set.count == WIRE_THIN_SET_MOST && now_ns < budget.listen_ns)
-		return share > FAR_OVER * wanted && now_ns - budget.chosen_ns > budget.anew_ns;
+	if (budget.now.set.count == WIRE_THIN_SET_MOST)
+		return share > most_share() && (share - wanted) * (double)(now_ns - budget.chosen_ns) > budget.anew_ns;
 	return share > most_share();
 }
 

@@ -20,7 +20,7 @@
 static struct {
 	uint64_t heads[RING_SLOTS]; /* of the rings, at the beginning */
 	uint64_t unrecorded;	    /* count_unrecorded() then */
-	uint64_t passing;	    /* count_passing() then */
+	uint64_t left_out;	    /* count_left_out() then */
 	uint64_t begin_ticks, begin_ns;
 	const struct writer *stack_of; /* the thread whose stack at the beginning this is: ids, innermost first */
 	uint32_t stack[DEPTH], depth;
@@ -71,7 +71,7 @@ void event_counts_begin(void)
 	for (uint32_t i = 0; i < atomic_load(&process->slots_used); i++)
 		counts.heads[i] = process->writers[i].slot ? process->writers[i].head : 0;
 	counts.unrecorded = count_unrecorded();
-	counts.passing = count_passing();
+	counts.left_out = count_left_out();
 	counts.begin_ticks = clock_now();
 	counts.begin_ns = clock_ns(CLOCK_MONOTONIC);
 }
@@ -234,7 +234,7 @@ static void read_unrecorded(void)
 	}
 	for (uint32_t i = 0; seen && i < counts.count; i++)
 		take_unrecorded(&counts.at[i], (double)since / (double)seen);
-	counts.events += since + count_passing() - counts.passing;
+	counts.events += since + count_left_out() - counts.left_out;
 }
 
 static int by_events(const void *left, const void *right)

@@ -19,7 +19,7 @@ struct object;
 /* Two interpreters with a GIL each may write at once: then one note is lost. */
 struct unrecorded {
 	_Atomic uint64_t count;
-	_Atomic uint64_t passing; /* reports of exceptions that pass a frame: nothing can be done about them */
+	_Atomic uint64_t left_out;				    /* reports that nothing can be done about */
 	_Atomic(const struct object *) callers[UNRECORDED_CALLERS]; /* code objects, of the last ones; may have died */
 };
 extern struct unrecorded unrecorded;
@@ -40,20 +40,20 @@ static inline uint64_t count_unrecorded(void)
 }
 
 /*
- * sys.monitoring reports the exceptions of all code, however little of it is wanted: at each frame that one passes, and
- * where it leaves one. GIL held.
+ * A report that costs although its code is left out: the last one of each place, before it is switched off; and, as
+ * sys.monitoring reports exceptions in all code, each frame that one passes. GIL held.
  */
-static inline void note_passing(void)
+static inline void note_left_out(void)
 {
-	uint64_t count = atomic_load_explicit(&unrecorded.passing, memory_order_relaxed);
+	uint64_t count = atomic_load_explicit(&unrecorded.left_out, memory_order_relaxed);
 
-	atomic_store_explicit(&unrecorded.passing, count + 1, memory_order_relaxed);
+	atomic_store_explicit(&unrecorded.left_out, count + 1, memory_order_relaxed);
 }
 
 /* So far. */
-static inline uint64_t count_passing(void)
+static inline uint64_t count_left_out(void)
 {
-	return atomic_load_explicit(&unrecorded.passing, memory_order_relaxed);
+	return atomic_load_explicit(&unrecorded.left_out, memory_order_relaxed);
 }
 
 /* Calls that a function's mean leaves out, if it has many: the thread lost its processor. */

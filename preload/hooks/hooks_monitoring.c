@@ -73,16 +73,16 @@ static struct object *record_in_program(unsigned kind, struct object *code)
 
 	if (unlikely(config.budget))
 		budget_look();
-	if (is_code(code) && definitions_hides_code(code))
+	if (is_code(code) && definitions_hides_code(code)) {
+		note_left_out();
 		return disable;
+	}
 	writer = writer_reserve(kind);
 	if (!writer)
 		take_off();
 	if (!writer || !is_code(code))
 		return python.none;
 	value = definitions_code(code);
-	if (value & CODE_THINNED)
-		note_passing();
 	if (value & (DEFINITION_HIDDEN | CODE_THINNED))
 		return disable;
 	if (value)
@@ -306,7 +306,7 @@ static void record_exception(struct object *exception)
 
 	/* Before reserving: a repeated RAISE does not count as lost either. */
 	if (writer->unwinding == exception && has_passed_a_frame(exception)) {
-		note_passing();
+		note_left_out();
 		return;
 	}
 	writer = writer_reserve(WIRE_EXCEPTION);
@@ -331,7 +331,7 @@ static void record_unwind(struct object *const *arguments)
 	if (unlikely(python_unwinds_at_resume(arguments[0], arguments[1])))
 		writer_expect_stack();
 	if (config.budget && definitions_thinned(thread_self.writer, arguments[0]) == THINNED)
-		note_passing();
+		note_left_out();
 	else
 		record_code_fast(WIRE_UNWIND, arguments[0]);
 	thread_self.writer->unwinding = arguments[2];
