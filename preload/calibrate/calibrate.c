@@ -43,7 +43,6 @@
 #define AGREES 0.05
 #define BLOCKS 64
 #define WORDS 32768
-#define FIRST_MOST_NS 20000 /* more is a disturbance */
 /*
  * If instructions are slowed by more, the slowdown differs between loops too much for anything else to be derived from
  * it.
@@ -529,26 +528,12 @@ static void leave_stack(void)
 		writer_put(writer, wire_head(WIRE_STACK, WIRE_STACK_CUT));
 }
 
-/* How much longer the first run after restart_events() is than another, for each function of SPARSE. In CPU time. */
-static double first_ns(struct object *globals)
-{
-	static const double functions = 8;
-	uint64_t begin = budget_clock(), middle;
-	double ns;
-
-	run_once(globals, names[SPARSE]);
-	middle = budget_clock();
-	run_once(globals, names[SPARSE]);
-	ns = ((double)(middle - begin) - (double)(budget_clock() - middle)) / functions;
-	return ns < FIRST_MOST_NS ? ns : FIRST_MOST_NS;
-}
-
 /* SPARSE is what programs are like: the hooks slow down what lies between the calls, too. */
 static void measure_event(struct measurement *measurement, struct object *globals)
 {
 	struct timing *timing = &measurement->loops[SPARSE];
 	uint64_t others;
-	double added, events, ns;
+	double added, events;
 
 	measurement->slow = 1;
 	run_once(globals, names[SPARSE]);
@@ -558,10 +543,6 @@ static void measure_event(struct measurement *measurement, struct object *global
 	switch_hooks(false);
 	time_loop(globals, SPARSE, false, timing);
 	switch_hooks(true);
-	if (!python.monitoring)
-		budget_costs.instrument_ns = 0;
-	else if ((ns = first_ns(globals)) > 0)
-		budget_costs.instrument_ns = ns;
 	time_loop(globals, SPARSE, true, timing);
 	added = added_ns(measurement, SPARSE);
 	events = 2 * (double)(timing->stamps.count[WIRE_CALL] + timing->stamps.count[WIRE_C_CALL]);
@@ -569,8 +550,7 @@ static void measure_event(struct measurement *measurement, struct object *global
 		budget_costs.event_ns = added / events;
 		budget_costs.report_ns = added / (events + (double)others);
 	}
-	log_line(LOG_DEBUG, "an event costs %.1f ns, a report %.1f ns, the instrumentation of a function %.0f ns",
-		 budget_costs.event_ns, budget_costs.report_ns, budget_costs.instrument_ns);
+	log_line(LOG_DEBUG, "an event costs %.1f ns, a report %.1f ns", budget_costs.event_ns, budget_costs.report_ns);
 }
 
 /* Where memory is not recorded, garbage does not matter. */

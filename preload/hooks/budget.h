@@ -31,8 +31,6 @@
 struct budget_costs {
 	double report_ns; /* of what the interpreter reports to a hook, recorded or not */
 	double event_ns;  /* of an event, with the reports between events that are not recorded */
-	double
-	    instrument_ns; /* of the instrumentation of a function's code: at its first event, and restart_events() */
 };
 extern struct budget_costs budget_costs;
 
