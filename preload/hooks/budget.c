@@ -62,7 +62,8 @@
  * functions are thinned, a report costs 5.3 times report_ns there, with what it displaces from the caches.
  */
 #define LARGE 1.75
-#define LARGE_FUNCTIONS 300
+#define LARGE_FUNCTIONS 300.0
+#define SMALL_FUNCTIONS 50.0
 /* Python makes a tuple of the arguments and calls the hook: 80 to 130 on 3.13, of which 80 with an empty hook. */
 #define AUDIT_NS 100
 #define KEEP_NS 2000000000 /* CPU time for which a function stays thinned after it was called too often */
@@ -97,7 +98,7 @@ static struct {
 	uint64_t events_most;	 /* words in all rings for which recording costs too much before the next step is due */
 	uint64_t unrecorded;	 /* count_others() then */
 	_Atomic uint32_t audits; /* since begin_ns */
-	uint32_t functions;	 /* that had events when these were last counted */
+	uint32_t functions;	 /* that had events when the hooks last listened */
 	uint32_t forgotten;	 /* process->ids_forgotten */
 	uint64_t random_state;
 	struct thinned_set {
@@ -211,9 +212,9 @@ static double collector_cost(double events, double cpu_ns)
 /* 1 to LARGE: how much more an event costs in a program of this size than in a loop. */
 static double size_factor(void)
 {
-	double functions = budget.functions < LARGE_FUNCTIONS ? budget.functions : LARGE_FUNCTIONS;
+	double size = ((double)budget.functions - SMALL_FUNCTIONS) / (LARGE_FUNCTIONS - SMALL_FUNCTIONS);
 
-	return 1 + (LARGE - 1) * functions / LARGE_FUNCTIONS;
+	return 1 + (LARGE - 1) * (size < 0 ? 0 : size > 1 ? 1 : size);
 }
 
 /* Of what the interpreter reports to the hooks. */
@@ -434,10 +435,8 @@ static bool choose(uint64_t now_ns)
 	bool over = full > wanted;
 	uint32_t taken = 0;
 
-	if (over || budget.listens) {
+	if (over || budget.listens)
 		counts = event_counts_choose(over ? wanted / full : 1, LEAST_OF_BUDGET * allowed_share() / full);
-		budget.functions = counts->count;
-	}
 	if (over) {
 		taken = take_set(counts, now_ns);
 		budget.expected = taken || !counts->events ? 0 : full;
@@ -445,6 +444,7 @@ static bool choose(uint64_t now_ns)
 	if (budget.listens) {
 		uint32_t chosen = taken;
 
+		budget.functions = counts->count;
 		taken += take_before(now_ns);
 		/* The code of each is instrumented again, since restart_events() or when it is called next. */
 		account.due_ns += (counts->count + taken - chosen) * instrument_cost();
