@@ -103,6 +103,13 @@ static double simulate(struct thinning *thinning, unsigned bursts)
 		missing += calls_in(gap, 500);
 		/* In a stretch there are as many pauses for its length as in the bursts. */
 		now += gap + shape.pause * PAUSE_NS * gap / BURST_NS + 2 * others * shape.event_ns;
+		/* The program is slower before it is a sample. */
+		others = others_in(burst / 4);
+		tiny = calls_in(burst / 4, 500);
+		change(thinning, WIRE_THIN_END, WIRE_BURST_OTHER, now);
+		count(thinning, LONG, others, shape.event_ns);
+		count(thinning, TINY, tiny, shape.event_ns);
+		now += burst / 2 + 4 * (others + tiny) * shape.event_ns;
 		others = others_in(burst);
 		tiny = calls_in(burst, 500);
 		change(thinning, WIRE_THIN_END, WIRE_BURST_RANDOM, now);

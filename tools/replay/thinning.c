@@ -408,15 +408,24 @@ struct compared {
 	double ns, events;	      /* of the burst */
 };
 
+/* The stretch before a burst, between which nothing is thinned for a moment: until the burst is a sample. */
+static uint32_t stretch_before(const struct thinning *thinning, uint32_t i)
+{
+	bool warms = i > 1 && wire_head_kind(thinning->changes[i - 1].head) != WIRE_THIN;
+
+	return i - 1 - warms;
+}
+
 /* event_ns: for the stretch. */
 static bool compare(const struct thinning *thinning, uint32_t i, double event_ns, struct compared *compared)
 {
-	const struct thin_change *change = &thinning->changes[i], *before = change - 1;
+	uint32_t stretch = i ? stretch_before(thinning, i) : 0;
+	const struct thin_change *change = &thinning->changes[i], *before = &thinning->changes[stretch];
 	double scale;
 
 	if (!i || !is_burst(thinning, i) || wire_head_kind(before->head) != WIRE_THIN || before->ends < ENDS_FEWEST)
 		return false;
-	scale = length_ns(thinning, i) / length_ns(thinning, i - 1) * slowdown_of(thinning, i - 1, event_ns);
+	scale = length_ns(thinning, i) / length_ns(thinning, stretch) * slowdown_of(thinning, stretch, event_ns);
 	*compared = (struct compared){.ends = (double)change->ends,
 				      .expected = (double)before->ends * scale,
 				      .noise = (double)before->ends * scale * scale,
