@@ -710,10 +710,15 @@ void budget_look(void)
 
 void budget_pause(void)
 {
-	if (!budget.on || !budget.thinned || !process->budget_timer)
+	if (!budget.on || !process->budget_timer)
 		return;
-	thin_nothing();
-	listen(false, cpu_now());
+	if (budget.thinned) {
+		thin_nothing();
+		listen(false, cpu_now());
+	} else if (budget.listens && !budget.warms) { /* the time until recording begins again is no sample */
+		thin_change(WIRE_THIN_END, value_of(WIRE_BURST_OTHER), cpu_now(), &budget.before.set);
+		writer_reserve(WIRE_THIN_END);
+	}
 }
 
 static void write_account(void)
