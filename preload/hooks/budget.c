@@ -333,6 +333,12 @@ static void thin_nothing(void)
 		definitions_thin_code(budget.now.codes[i], budget.now.set.ids[i] & WIRE_ARG_MAX, THINNED_NOT);
 }
 
+static void write_change(unsigned kind, unsigned why, uint64_t now_ns, const struct thin_set *set)
+{
+	thin_change(kind, value_of(why), now_ns, set);
+	writer_reserve(kind); /* writes it */
+}
+
 static uint64_t listening_ns(void)
 {
 	return budget.warms ? WARM_NS : LISTEN_NS;
@@ -340,7 +346,6 @@ static uint64_t listening_ns(void)
 
 static void listen_from(uint64_t now_ns)
 {
-	writer_reserve(WIRE_THIN_END); /* writes the change */
 	begin_counts(now_ns);
 	budget.listens_until_ns = clock_ns(CLOCK_MONOTONIC) + listening_ns();
 }
@@ -348,7 +353,7 @@ static void listen_from(uint64_t now_ns)
 /* After thin_nothing(). random: to become a sample, see listen_for_sample(). now_ns: read after it. */
 static void listen(bool random, uint64_t now_ns)
 {
-	thin_change(WIRE_THIN_END, value_of(WIRE_BURST_OTHER), now_ns, &budget.now.set);
+	write_change(WIRE_THIN_END, WIRE_BURST_OTHER, now_ns, &budget.now.set);
 	budget.thinned = false;
 	budget.before = budget.now;
 	budget.now.set.count = 0;
@@ -361,7 +366,7 @@ static void listen(bool random, uint64_t now_ns)
 /* From here on the burst is a sample. */
 static void listen_for_sample(uint64_t now_ns)
 {
-	thin_change(WIRE_THIN_END, value_of(WIRE_BURST_RANDOM), now_ns, &budget.before.set);
+	write_change(WIRE_THIN_END, WIRE_BURST_RANDOM, now_ns, &budget.before.set);
 	budget.warms = false;
 	listen_from(now_ns);
 }
@@ -471,8 +476,7 @@ static bool choose(uint64_t now_ns)
 	}
 	note_begin(now_ns);
 	if (taken) {
-		thin_change(WIRE_THIN, value_of(0), now_ns, &budget.now.set);
-		writer_reserve(WIRE_THIN);
+		write_change(WIRE_THIN, 0, now_ns, &budget.now.set);
 		switch_hooks(true);
 	}
 	if (taken && !budget.thinned) {
@@ -519,9 +523,8 @@ static bool is_over(uint64_t now_ns)
 
 	if (!budget.thinned)
 		return account.balance_ns < 0 && share > wanted;
-	if (budget.now.set.count == WIRE_THIN_SET_MOST)
-		return share > most_share() && (share - wanted) * (double)(now_ns - budget.chosen_ns) > budget.anew_ns;
-	return share > most_share();
+	return share > most_share() && (budget.now.set.count < WIRE_THIN_SET_MOST ||
+					(share - wanted) * (double)(now_ns - budget.chosen_ns) > budget.anew_ns);
 }
 
 /* Says once that thinned functions alone cost more than the budget. */
@@ -549,7 +552,7 @@ static uint64_t step(uint64_t now_ns)
 	}
 	if (budget.listens && budget.warms) {
 		listen_for_sample(now_ns);
-		return LISTEN_NS;
+		return listening_ns();
 	}
 	if (!burst && !budget.listens && !is_over(now_ns)) {
 		begin_counts(now_ns);
@@ -716,8 +719,7 @@ void budget_pause(void)
 		thin_nothing();
 		listen(false, cpu_now());
 	} else if (budget.listens && !budget.warms) { /* the time until recording begins again is no sample */
-		thin_change(WIRE_THIN_END, value_of(WIRE_BURST_OTHER), cpu_now(), &budget.before.set);
-		writer_reserve(WIRE_THIN_END);
+		write_change(WIRE_THIN_END, WIRE_BURST_OTHER, cpu_now(), &budget.before.set);
 	}
 }
 

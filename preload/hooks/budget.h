@@ -6,9 +6,9 @@
  *            file, and the collector's CPU time. A debt is paid by recording less, a saving may be spent.
  *   thin     with a debt: the rings show which functions gave the most events; the events of some of these are off.
  *            If others give more than was expected, they are thinned, too, as soon as the rings have so many events.
- *   burst    at a random time all events are recorded for a millisecond; then functions are chosen anew. What was
- *            thinned before stays so for two seconds of CPU time since it was called too often: a burst shows one phase
- *            of the program.
+ *   burst    at a random time all events are recorded for some 1.2 ms, of which the last 0.8 are a sample; then
+ *            functions are chosen anew. What was thinned before stays so for two seconds of CPU time since it was
+ *            called too often: a burst shows one phase of the program.
  *
  * A function is thinned as a whole: its calls and ends, and the calls of C functions that it makes. So each C function
  * is recorded exactly but for the calls that thinned functions make. A thinned code object has CODE_THINNED in its id.

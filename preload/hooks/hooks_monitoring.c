@@ -118,12 +118,16 @@ static __attribute__((noinline)) struct object *record_code_without_room(struct 
 	return python.none;
 }
 
-/* Records an event of code that is not a plain function: a coroutine, or code that is new. */
+/* Records an event of code that is not a plain function: a coroutine, code that is thinned, or new. */
 static __attribute__((noinline)) struct object *record_coroutine(unsigned kind, struct object *code)
 {
 	struct writer *writer = thread_self.writer;
 	uint32_t value = is_code(code) ? definitions_code_allowing(writer, code, CODE_SLOW_GENERATOR) : 0;
 
+	if (!value && config.budget && definitions_thinned(writer, code) == THINNED) {
+		note_left_out();
+		return disable;
+	}
 	if (!value)
 		return record_code(kind, code);
 	if (kind <= WIRE_THROW || !writer_put_fast(writer, wire_head(kind, DEFINITION_ID(value))))
@@ -330,10 +334,7 @@ static void record_unwind(struct object *const *arguments)
 {
 	if (unlikely(python_unwinds_at_resume(arguments[0], arguments[1])))
 		writer_expect_stack();
-	if (config.budget && definitions_thinned(thread_self.writer, arguments[0]) == THINNED)
-		note_left_out();
-	else
-		record_code_fast(WIRE_UNWIND, arguments[0]);
+	record_code_fast(WIRE_UNWIND, arguments[0]);
 	thread_self.writer->unwinding = arguments[2];
 }
 

@@ -408,7 +408,7 @@ struct compared {
 	double ns, events;	      /* of the burst */
 };
 
-/* The stretch before a burst, between which nothing is thinned for a moment: until the burst is a sample. */
+/* The stretch before a burst. Between the two may be the time until the burst is a sample. */
 static uint32_t stretch_before(const struct thinning *thinning, uint32_t i)
 {
 	bool warms = i > 1 && wire_head_kind(thinning->changes[i - 1].head) != WIRE_THIN;
