@@ -69,10 +69,12 @@
 #define SMALL_FUNCTIONS 50.0
 /* Python makes a tuple of the arguments and calls the hook: 80 to 130 on 3.13, of which 80 with an empty hook. */
 #define AUDIT_NS 100
-#define KEEP_NS 2000000000 /* CPU time for which a function stays thinned after it was called too often */
+#define KEEP_NS 2000000000	/* CPU time for which a function stays thinned after it was called too often */
+#define KEEP_LONG_NS 8000000000 /* likewise, one that takes long: bursts are too short to choose it again */
 #define KEEP_MOST (WIRE_THIN_SET_MOST * 3 / 4) /* the rest is for other phases */
 #define SETTLE_NS 5e8			       /* CPU time in which a debt is paid */
 #define LEAST_AFTER_NS 5e8		       /* CPU time */
+#define LONG_AGAIN_NS 1000000000	       /* CPU time between two looks at what takes long, if that was in vain */
 #define SAVED_NS 2e9			       /* CPU time whose budget may be saved */
 /*
  * A collector with less CPU time at the beginning is that of this session. Its CPU time counts, but for what cannot be
@@ -97,6 +99,7 @@ static struct {
 	double anew_ns;		   /* what choosing a full set anew has to save */
 	uint64_t chosen_ns;	   /* CPU time of the last choice of a set */
 	double burst_cost_ns;	   /* account.cost_ns when the last burst began */
+	uint64_t long_ns;	   /* CPU time from which on functions that take long may be left out */
 	double expected; /* what recording costs though all is thinned that can be, relative to the program; 0: less */
 	uint64_t events; /* words in all rings at begin_ns */
 	uint64_t events_most;	 /* words in all rings for which recording costs too much before the next step is due */
@@ -108,8 +111,8 @@ static struct {
 	struct thinned_set {
 		struct thin_set set;
 		const struct object *codes[WIRE_THIN_SET_MOST]; /* may have died since */
-		uint64_t over_ns[WIRE_THIN_SET_MOST]; /* CPU time at which the events of each were last too many */
-	} now, before;				      /* what is thinned; what was until the last burst began */
+		uint64_t until_ns[WIRE_THIN_SET_MOST]; /* CPU time until which each stays thinned after a burst */
+	} now, before;				       /* what is thinned; what was until the last burst began */
 } budget;
 
 /*
@@ -126,6 +129,8 @@ static struct {
 	uint64_t definitions_ns;    /* likewise */
 	uint64_t passes;	    /* count_passes() at begin_ns */
 	uint64_t collector_ns;	    /* its CPU time at begin_ns; 0: not known */
+	double least_share;	    /* what recording costs though all is left out that can be; 0: not known */
+	double longest_ns;	    /* the longest mean of what was left out */
 	bool begun, collector_tried, least_said;
 	pid_t pid;
 } account;
@@ -388,7 +393,7 @@ static uint32_t place_of(const struct object *code, uint32_t id)
  * Thins a function, if its code is plain: nothing that is examined at each call. False: it is not, or it is thinned so
  * already, or the set is full.
  */
-static bool take(const struct object *code, uint32_t id, enum thinned thinned, uint64_t over_ns)
+static bool take(const struct object *code, uint32_t id, enum thinned thinned, uint64_t until_ns)
 {
 	uint32_t place = place_of(code, id), entry = id | (thinned == THINNED ? 0 : WIRE_THIN_C_CALLS);
 
@@ -397,7 +402,7 @@ static bool take(const struct object *code, uint32_t id, enum thinned thinned, u
 		return false;
 	budget.now.codes[place] = code;
 	budget.now.set.ids[place] = entry;
-	budget.now.over_ns[place] = over_ns;
+	budget.now.until_ns[place] = until_ns;
 	budget.now.set.count += place == budget.now.set.count;
 	return true;
 }
@@ -409,11 +414,14 @@ static uint32_t take_set(const struct event_counts *counts, uint64_t now_ns)
 
 	for (uint32_t i = 0; i < counts->count; i++) {
 		const struct function_events *function = &counts->at[i];
+		const struct call_times *times = function->own.chosen ? &function->own : &function->c;
+		uint64_t keep_ns = times->mean_ns < EVENT_COUNTS_LONG_NS ? KEEP_NS : KEEP_LONG_NS;
 
-		if (function->own.chosen)
-			taken += take(function->code, function->id, THINNED, now_ns);
-		else if (function->c.chosen)
-			taken += take(function->code, function->id, THINNED_C_CALLS, now_ns);
+		if (!times->chosen || !take(function->code, function->id,
+					    times == &function->own ? THINNED : THINNED_C_CALLS, now_ns + keep_ns))
+			continue;
+		account.longest_ns = times->mean_ns > account.longest_ns ? times->mean_ns : account.longest_ns;
+		taken++;
 	}
 	return taken;
 }
@@ -430,10 +438,10 @@ static uint32_t take_before(uint64_t now_ns)
 	for (uint32_t i = 0; i < before->set.count && budget.now.set.count < KEEP_MOST; i++) {
 		uint32_t entry = before->set.ids[i], id = entry & WIRE_ARG_MAX;
 
-		if (now_ns - before->over_ns[i] <= KEEP_NS &&
+		if (now_ns <= before->until_ns[i] &&
 		    definitions_thinned(thread_self.writer, before->codes[i]) != THINNED)
 			taken += take(before->codes[i], id, entry & WIRE_THIN_C_CALLS ? THINNED_C_CALLS : THINNED,
-				      before->over_ns[i]);
+				      before->until_ns[i]);
 	}
 	return taken;
 }
@@ -452,8 +460,10 @@ static void plan_burst(double cost_ns, uint64_t now_ns)
 	budget.listen_ns = now_ns + (uint64_t)wait;
 }
 
-/* Chooses from the events since begin_ns. False: the rings have none of them any more. */
-static bool choose(uint64_t now_ns)
+/*
+ * Chooses from the events since begin_ns; long_too: what takes long, too. False: the rings have none of them any more.
+ */
+static bool choose(uint64_t now_ns, bool long_too)
 {
 	double full = share_since(now_ns), wanted = wanted_share(), ns = (double)(now_ns - budget.begin_ns);
 	const struct event_counts *counts = NULL;
@@ -461,10 +471,15 @@ static bool choose(uint64_t now_ns)
 	uint32_t taken = 0;
 
 	if (over || budget.listens)
-		counts = event_counts_choose(over ? wanted / full : 1, LEAST_OF_BUDGET * allowed_share() / full);
+		counts = event_counts_choose(over ? wanted / full : 1, long_too ? allowed_share() / full : 1,
+					     LEAST_OF_BUDGET * allowed_share() / full);
 	if (over) {
 		taken = take_set(counts, now_ns);
 		budget.expected = taken || !counts->events ? 0 : full;
+		if (long_too && budget.expected > 0) { /* in vain */
+			account.least_share = full;
+			budget.long_ns = now_ns + LONG_AGAIN_NS;
+		}
 	}
 	if (budget.listens) {
 		uint32_t chosen = taken;
@@ -527,24 +542,44 @@ static bool is_over(uint64_t now_ns)
 					(share - wanted) * (double)(now_ns - budget.chosen_ns) > budget.anew_ns);
 }
 
-/* Says once that thinned functions alone cost more than the budget. */
+/* What the calls of thinned functions have cost alone. */
+static double passes_share(void)
+{
+	return account.passes_ns / (account.cpu_ns - account.passes_ns);
+}
+
+/*
+ * Whether what is recorded adds to a debt although all short functions are thinned that can be, for as long as a
+ * function of EVENT_COUNTS_MOST_NS needs to show.
+ */
+static bool is_in_debt(uint64_t now_ns)
+{
+	double allowed = allowed_share();
+
+	return budget.thinned && now_ns >= budget.long_ns && now_ns - budget.begin_ns >= LOOK_THINNED_NS &&
+	       account.balance_ns < 0 && share_since(now_ns) > allowed && passes_share() < allowed &&
+	       budget.now.set.count < WIRE_THIN_SET_MOST;
+}
+
+/* Says once that the budget cannot be kept. */
 static void note_least(void)
 {
-	double share = account.passes_ns / (account.cpu_ns - account.passes_ns);
+	double calls = passes_share(), least = OVER * allowed_share();
 
-	if (account.least_said || account.cpu_ns < LEAST_AFTER_NS || share < OVER * allowed_share())
+	if (account.least_said || account.cpu_ns < LEAST_AFTER_NS || (calls < least && account.least_share < least))
 		return;
 	account.least_said = true;
 	log_line(LOG_WARNING,
-		 "the calls that " ENV_BUDGET " leaves out cost %.0f %% alone with Python %s: no less is possible. "
-		 "EVPROF_EVENTS=sample costs little",
-		 100 * share, python_version());
+		 "%s cost %.1f %% alone with Python %s: no less is possible. EVPROF_EVENTS=sample costs little",
+		 calls < least ? "exceptions and long calls, which " ENV_BUDGET " does not leave out,"
+			       : "the calls that " ENV_BUDGET " leaves out",
+		 100 * (calls < least ? account.least_share : calls), python_version());
 }
 
 /* Returns the time until the next step. */
 static uint64_t step(uint64_t now_ns)
 {
-	bool burst = budget.thinned && now_ns >= budget.burst_ns;
+	bool burst = budget.thinned && now_ns >= budget.burst_ns, in_debt;
 
 	if (!(config.events & EVENT_CALL) || config.events & EVENT_LINE) { /* evprof start --events */
 		note_begin(now_ns);
@@ -554,12 +589,13 @@ static uint64_t step(uint64_t now_ns)
 		listen_for_sample(now_ns);
 		return listening_ns();
 	}
-	if (!burst && !budget.listens && !is_over(now_ns)) {
+	in_debt = !burst && !budget.listens && is_in_debt(now_ns);
+	if (!burst && !budget.listens && !in_debt && !is_over(now_ns)) {
 		begin_counts(now_ns);
 		return next_step(now_ns);
 	}
 	if (!burst && (budget.listens || budget.now.set.count < WIRE_THIN_SET_MOST))
-		return choose(now_ns) ? next_step(now_ns) : LISTEN_NS;
+		return choose(now_ns, in_debt) ? next_step(now_ns) : LISTEN_NS;
 	budget.anew_ns = !burst && now_ns < budget.listen_ns ? 2 * budget.anew_ns : ANEW_NS;
 	thin_nothing();
 	switch_hooks(false);
@@ -697,7 +733,7 @@ void budget_look(void)
 	if (account.pid && account.pid != getpid()) {
 		memset(&account, 0, sizeof(account));
 		account.begun = true;
-		budget.begin_ns = 0;
+		budget.begin_ns = budget.chosen_ns = budget.long_ns = 0;
 	}
 	account.pid = getpid();
 	account.codes = process->next_code;
@@ -730,7 +766,8 @@ static void write_account(void)
 
 	note_begin(cpu_now());
 	text_init(&text, bytes, sizeof(bytes));
-	text_add(&text, "%.3f %.3f %.3f", account.cost_ns / 1e6, account.program_ns / 1e6, account.cpu_ns / 1e6);
+	text_add(&text, "%.3f %.3f %.3f %.6f", account.cost_ns / 1e6, account.program_ns / 1e6, account.cpu_ns / 1e6,
+		 account.longest_ns / 1e6);
 	define_named(WIRE_DEFINE_BUDGET, 1, string_c(text.bytes));
 }
 

@@ -15,6 +15,7 @@
 #define WORDS_MOST 65536
 #define DEPTH 256
 #define MANY_CALLS 64
+#define LONG_SHARE 0.25 /* of what is left otherwise: functions that take long have it, or are not left out */
 #define LESS_SHARE 0.01 /* of all events: a function with less is left alone if those with more suffice */
 
 static struct {
@@ -270,7 +271,7 @@ static void set_mean(struct call_times *times, double tick_ns)
 
 	for (int i = 0; i < EVENT_COUNTS_LONGEST && times->calls >= MANY_CALLS; i++, calls--)
 		ticks -= times->longest[i];
-	times->mean_ns = calls ? (double)ticks * tick_ns / (double)calls : EVENT_COUNTS_LONG_NS;
+	times->mean_ns = calls ? (double)ticks * tick_ns / (double)calls : EVENT_COUNTS_MOST_NS;
 }
 
 static int by_mean(const void *left, const void *right)
@@ -283,7 +284,7 @@ static int by_mean(const void *left, const void *right)
 static void add_candidate(struct function_events *function, struct call_times *times, double tick_ns)
 {
 	set_mean(times, tick_ns);
-	if (function->code && times->events && times->mean_ns < EVENT_COUNTS_LONG_NS)
+	if (function->code && times->events && times->mean_ns < EVENT_COUNTS_MOST_NS)
 		counts.candidates[counts.candidate_count++] = (struct candidate){function, times};
 }
 
@@ -299,20 +300,43 @@ static void find_candidates(double tick_ns)
 	qsort(counts.candidates, counts.candidate_count, sizeof(counts.candidates[0]), by_mean);
 }
 
-/* Leaves out those with that many events, until no more than `most` of all events are left. Returns these. */
-static double leave_out(double least, bool steps, double events, double most)
+/* Which functions may be left out. */
+struct which {
+	double below_ns; /* those with a shorter mean */
+	double least;	 /* those with so many events */
+	bool steps;	 /* coroutines that are tasks, too */
+};
+
+/* Leaves out such functions until no more than `most` of all events are left. Returns these. */
+static double leave_out(struct which which, double events, double most)
 {
 	for (uint32_t i = 0; i < counts.candidate_count && events > most; i++) {
 		struct function_events *function = counts.candidates[i].function;
 		struct call_times *times = counts.candidates[i].times;
 
-		if (function->own.chosen || times->chosen || times->events < least || (function->steps && !steps))
+		if (times->mean_ns >= which.below_ns)
+			break;
+		if (function->own.chosen || times->chosen || times->events < which.least ||
+		    (function->steps && !which.steps))
 			continue;
 		times->chosen = true;
 		events -=
 		    times == &function->own && function->c.chosen ? times->events - function->c.events : times->events;
 	}
 	return events;
+}
+
+/* Those that take long, too, unless that is in vain: they are worth more than the others. */
+static void leave_out_long(double least, double events, double most)
+{
+	double left = leave_out((struct which){EVENT_COUNTS_MOST_NS, least, false}, events, most);
+
+	left = leave_out((struct which){EVENT_COUNTS_MOST_NS, 0, false}, left, most);
+	if (left <= most || left <= (1 - LONG_SHARE) * events)
+		return;
+	for (uint32_t i = 0; i < counts.candidate_count; i++)
+		if (counts.candidates[i].times->mean_ns >= EVENT_COUNTS_LONG_NS)
+			counts.candidates[i].times->chosen = false;
 }
 
 /* The functions with the most events since the beginning. */
@@ -331,7 +355,7 @@ static void count_events(double tick_ns)
 	counts.result = (struct event_counts){.at = counts.at, .count = counts.count, .events = counts.events};
 }
 
-const struct event_counts *event_counts_choose(double left, double least)
+const struct event_counts *event_counts_choose(double left, double left_long, double least)
 {
 	double tick_ns = (double)(clock_ns(CLOCK_MONOTONIC) - counts.begin_ns) /
 			 (double)(clock_now() - counts.begin_ticks + 1),
@@ -340,9 +364,10 @@ const struct event_counts *event_counts_choose(double left, double least)
 	count_events(tick_ns);
 	events = all = (double)counts.events;
 	for (int steps = 0; steps < 2; steps++) {
-		events = leave_out(LESS_SHARE * all, steps, events, left * all);
-		events = leave_out(least * all, steps, events, left * all);
-		events = leave_out(0, steps, events, left * all);
+		events = leave_out((struct which){EVENT_COUNTS_LONG_NS, LESS_SHARE * all, steps}, events, left * all);
+		events = leave_out((struct which){EVENT_COUNTS_LONG_NS, least * all, steps}, events, left * all);
+		events = leave_out((struct which){EVENT_COUNTS_LONG_NS, 0, steps}, events, left * all);
 	}
+	leave_out_long(least * all, events, left_long * all);
 	return &counts.result;
 }

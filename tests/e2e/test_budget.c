@@ -28,7 +28,9 @@ static const char *const functions[] = {"tiny",
 					"small",
 					"steps_of_a_task",
 					"parent",
-					"passed"};
+					"passed",
+					"some_time",
+					"much_time"};
 
 static const json_t *row_of(const json_t *report, const char *function)
 {
@@ -457,6 +459,26 @@ SCENARIO(budget, leaves_out_many_functions, 9)
 	json_decref(part);
 }
 ALSO_CALLS_ONLY(budget, leaves_out_many_functions)
+
+/* No function of this program is short. A long one is left out only because nothing else can be. */
+SCENARIO(budget, leaves_out_long_functions_if_it_must, 9)
+{
+	struct outcome *outcome = can_thin(python)
+				      ? run(.python = python, .how = JOB_RUN, .options = {"--budget=0.2%"},
+					    .timeout_s = TIMEOUT_S, .args = {"@budget.py", "much_time", "2.0"})
+				      : NULL;
+	json_t *report;
+
+	if (!outcome)
+		return;
+	report = expect_numbers(outcome);
+	expect_thinned(outcome, report, "some_time");
+	expect(outcome, !json_is_true(json_object_get(row_of(report, "much_time"), "estimated")),
+	       "the longest is exact");
+	expect(outcome, strstr(outcome->err, "; left out were functions of up to "), "the closing line says how long");
+	json_decref(report);
+}
+ALSO_CALLS_ONLY(budget, leaves_out_long_functions_if_it_must)
 
 /* Calls while recording is stopped are neither recorded nor estimated. */
 SCENARIO(budget, is_kept_after_a_stop, 9)

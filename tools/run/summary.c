@@ -264,24 +264,30 @@ static int put_memory(struct summary *summary)
 /* What recording has cost under a budget, in all processes whose account the trace has. */
 static void put_account(struct summary *summary)
 {
-	double cost_ms = 0, bare_ms = 0, cost, part, cpu;
+	double cost_ms = 0, bare_ms = 0, longest_ms = 0, cost, part, cpu;
 	char text[TERMINAL_NUMBER_BYTES], account[128];
 
 	for (uint32_t i = 0; i < summary->trace->process_count; i++) {
 		const struct trace_process *process = summary->trace->processes[i];
+		double longest = 0;
 
 		if (!process || !process->budget.length)
 			continue;
 		snprintf(account, sizeof(account), "%.*s", (int)process->budget.length, process->budget.at);
-		if (sscanf(account, "%lf %lf %lf", &cost, &part, &cpu) == 3 && isfinite(cpu) && cpu > part) {
+		if (sscanf(account, "%lf %lf %lf %lf", &cost, &part, &cpu, &longest) >= 3 && isfinite(cpu) &&
+		    cpu > part) {
 			cost_ms += cost;
 			bare_ms += cpu - part;
+			longest_ms = longest > longest_ms ? longest : longest_ms;
 		}
 	}
 	if (bare_ms > 0)
 		output_format(summary->output, "; it cost %s of CPU time until Python's end, %.1f%% (budget: %s)",
 			      terminal_time(cost_ms * 1e6, text), 100 * cost_ms / bare_ms,
 			      getenv(ENV_BUDGET) ? getenv(ENV_BUDGET) : "?");
+	if (bare_ms > 0 && longest_ms > 0)
+		output_format(summary->output, "; left out were functions of up to %s a call",
+			      terminal_time(longest_ms * 1e6, text));
 }
 
 static int put_recording(struct summary *summary, uint64_t events)

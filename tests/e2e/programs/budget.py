@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 import time
+import timeit
 
 kind, limit = sys.argv[1], float(sys.argv[2])
 if kind == "tasks":
@@ -15,7 +16,7 @@ class Counts(object):
     def __init__(self):
         self.tiny = self.other = self.long_one = self.raises = self.fib = self.steps = self.long_loop = 0
         self.thrown = self.guarded = self.deep = self.small = self.steps_of_a_task = self.__dict__["__getitem__"] = 0
-        self.parent = self.passed = self.seconds = self.cpu_seconds = 0
+        self.some_time = self.much_time = self.parent = self.passed = self.seconds = self.cpu_seconds = 0
 
 
 counts = Counts()
@@ -94,6 +95,25 @@ def spread(functions=[globals()["spread_%d" % number] for number in range(SPREAD
     for _ in range(10):
         for function in functions:
             function()
+
+
+numbers = range(1000)
+
+
+def some_time():
+    counts.some_time += 1
+    for _ in numbers:
+        pass
+
+
+def much_time():
+    """Takes more than 100 us. What it calls takes 20 us on a machine that is not busy."""
+    global numbers
+    if not counts.much_time:
+        numbers = range(int(len(numbers) * 20e-6 / min(timeit.repeat(some_time, number=1, repeat=50))))
+    counts.much_time += 1
+    for _ in range(30):
+        some_time()
 
 
 class Passing(Exception):
@@ -277,7 +297,7 @@ elif kind == "phases":
     until(begin + limit, second)
 elif kind == "loops":
     until(begin + limit, long_loop)
-elif kind in ("classes", "passing", "spread", "subscripts", "tasks", "throws", "timed"):
+elif kind in ("classes", "much_time", "passing", "spread", "subscripts", "tasks", "throws", "timed"):
     until(begin + limit, globals()[kind])
 elif kind == "deep":
     until(begin + limit / 2, work)
