@@ -34,6 +34,7 @@
 #define LOOK_NS 20000000	  /* between two looks at the cost, while all is recorded ... */
 #define LOOK_SOON_NS 10000000	  /* ... after a choice, and twice the time after each look ... */
 #define LOOK_THINNED_NS 100000000 /* ... up to this */
+#define LOOK_LONG_NS 40000000	  /* shows functions that take up to EVENT_COUNTS_MOST_NS */
 #define AGAIN_NS 2000000
 #define BURST_WAIT_MIN_NS 100000000.0 /* mean time from a burst to the next one */
 #define BURST_WAIT_MAX_NS 5e9
@@ -395,10 +396,10 @@ static uint32_t place_of(const struct object *code, uint32_t id)
  */
 static bool take(const struct object *code, uint32_t id, enum thinned thinned, uint64_t until_ns)
 {
-	uint32_t place = place_of(code, id), entry = id | (thinned == THINNED ? 0 : WIRE_THIN_C_CALLS);
+	uint32_t place = place_of(code, id), entry = id | (thinned == THINNED ? 0 : WIRE_THIN_C_CALLS), is;
 
-	if (place == WIRE_THIN_SET_MOST || (place < budget.now.set.count && budget.now.set.ids[place] == id) ||
-	    !definitions_thin_code(code, id, thinned))
+	is = place < budget.now.set.count ? budget.now.set.ids[place] : 0;
+	if (place == WIRE_THIN_SET_MOST || is == id || is == entry || !definitions_thin_code(code, id, thinned))
 		return false;
 	budget.now.codes[place] = code;
 	budget.now.set.ids[place] = entry;
@@ -471,7 +472,7 @@ static bool choose(uint64_t now_ns, bool long_too)
 	uint32_t taken = 0;
 
 	if (over || budget.listens)
-		counts = event_counts_choose(over ? wanted / full : 1, long_too ? allowed_share() / full : 1,
+		counts = event_counts_choose(over ? wanted / full : 1, long_too ? LEAVE * allowed_share() / full : 1,
 					     LEAST_OF_BUDGET * allowed_share() / full);
 	if (over) {
 		taken = take_set(counts, now_ns);
@@ -549,16 +550,16 @@ static double passes_share(void)
 }
 
 /*
- * Whether what is recorded adds to a debt although all short functions are thinned that can be, for as long as a
- * function of EVENT_COUNTS_MOST_NS needs to show.
+ * Whether there is a debt that cannot be paid, although all short functions are thinned that can be: bursts need the
+ * rest of the budget.
  */
 static bool is_in_debt(uint64_t now_ns)
 {
 	double allowed = allowed_share();
 
-	return budget.thinned && now_ns >= budget.long_ns && now_ns - budget.begin_ns >= LOOK_THINNED_NS &&
-	       account.balance_ns < 0 && share_since(now_ns) > allowed && passes_share() < allowed &&
-	       budget.now.set.count < WIRE_THIN_SET_MOST;
+	return budget.thinned && now_ns >= budget.long_ns && now_ns - budget.begin_ns >= LOOK_LONG_NS &&
+	       account.balance_ns < 0 && share_since(now_ns) > (1 - BURST_SHARE_MIN) * allowed &&
+	       passes_share() < allowed && budget.now.set.count < WIRE_THIN_SET_MOST;
 }
 
 /* Says once that the budget cannot be kept. */

@@ -15,7 +15,7 @@
 #define WORDS_MOST 65536
 #define DEPTH 256
 #define MANY_CALLS 64
-#define LONG_SHARE 0.25 /* of what is left otherwise: functions that take long have it, or are not left out */
+#define LONG_SHARE 0.15 /* of what is left otherwise: functions that take long have it, or are not left out */
 #define LESS_SHARE 0.01 /* of all events: a function with less is left alone if those with more suffice */
 
 static struct {
