@@ -590,7 +590,7 @@ static uint64_t step(uint64_t now_ns)
 		listen_for_sample(now_ns);
 		return listening_ns();
 	}
-	in_debt = !burst && !budget.listens && is_in_debt(now_ns);
+	in_debt = !burst && is_in_debt(now_ns);
 	if (!burst && !budget.listens && !in_debt && !is_over(now_ns)) {
 		begin_counts(now_ns);
 		return next_step(now_ns);
