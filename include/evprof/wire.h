@@ -561,7 +561,8 @@ static inline unsigned wire_freed_class(uint32_t head)
  * LINES is written with CODE where allocations have lines. Its form is enum sampling_lines (sampling.h);
  * the bytes are those of the code object, and no text. A longer table is cut.
  *
- * The size of CODE is that of its instructions in bytes; 0: not known.
+ * The size of CODE is that of its instructions in bytes; 0: not known. Code objects of which CODE (and LINES) say the
+ * same may have one id.
  *
  * Code, function, type, mark, module and native frame ids are counted separately, from 1, for each process image. 0
  * means "not known". An id is never reused for something else.

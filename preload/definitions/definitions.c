@@ -15,6 +15,7 @@
 #include "base/config.h"
 #include "base/filter.h"
 #include "definitions/define.h"
+#include "definitions/names.h"
 #include "definitions/thread_names.h"
 #include "python/python.h"
 #include "python/sampled_layout.h"
@@ -24,8 +25,10 @@
 bool definitions_lines;
 bool definitions_subscripts;
 _Atomic uint32_t definitions_codes_died;
+_Atomic uint32_t definitions_codes;
 _Atomic uint64_t definitions_ns;
 void (*definitions_meet)(const struct python_method *method, const char *owner);
+enum thinned (*definitions_left_out)(uint32_t id);
 
 #define CODE_COROUTINE_FLAGS (0x80 | 0x100 | 0x200) /* CO_ITERABLE_COROUTINE, too */
 
@@ -61,47 +64,114 @@ static uint64_t id_set_meanwhile(const void *address, uint64_t flags)
 	return (value & c_function) == (flags & c_function) ? value : 0;
 }
 
+/* The table of lines of a code object, if readers get it. */
+static struct string lines_of(const struct object *code)
+{
+	struct string lines = string_c("");
+	ssize_t length;
+	char *bytes;
+
+	if (!definitions_lines)
+		return lines;
+	if (python.PyBytes_AsStringAndSize(python_field(code, sampling.code_lines), &bytes, &length) < 0) {
+		python.PyErr_Clear();
+		return lines;
+	}
+	lines.bytes = bytes;
+	lines.length = (size_t)length;
+	return lines;
+}
+
 /* Writes the table of lines of a code object. The process's lock is held. */
-static void define_lines(const void *code, uint32_t id)
+static void define_lines(struct string lines, uint32_t id)
 {
 	struct wire_definition record = {.type = WIRE_DEFINE_LINES, .id = id, .number = python.lines};
 	struct string strings[WIRE_DEFINITION_STRINGS] = {{0}};
-	ssize_t left;
-	char *bytes;
 
-	if (python.PyBytes_AsStringAndSize(python_field(code, sampling.code_lines), &bytes, &left) < 0) {
-		python.PyErr_Clear();
-		return;
-	}
 	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++) {
-		strings[i].bytes = bytes;
-		strings[i].length = left < WIRE_STRING_MAX_BYTES ? (size_t)left : WIRE_STRING_MAX_BYTES;
-		bytes += strings[i].length;
-		left -= (ssize_t)strings[i].length;
+		strings[i].bytes = lines.bytes;
+		strings[i].length = lines.length < WIRE_STRING_MAX_BYTES ? lines.length : WIRE_STRING_MAX_BYTES;
+		lines.bytes += strings[i].length;
+		lines.length -= strings[i].length;
 	}
-	record.flags = left ? WIRE_CUT : 0;
+	record.flags = lines.length ? WIRE_CUT : 0;
 	define_locked(&record, strings);
 }
 
+#define ALL_THINNED ((uint64_t)CODE_SLOW_THINNED << 32 | CODE_THINNED)
+
+/* The steps of a generator or coroutine are its events: its C functions are not left out alone. */
+bool definitions_may_thin(uint64_t value, enum thinned thinned)
+{
+	return value <= CODE_PLAIN_MAX || (value >> 32 == CODE_SLOW_GENERATOR && thinned != THINNED_C_CALLS);
+}
+
+/* With what is left out of it now. */
+static uint64_t thin_value(uint64_t value)
+{
+	static const uint64_t flags[] = {[THINNED_C_CALLS] = CODE_THINS_C_CALLS, [THINNED] = ALL_THINNED};
+	uint64_t whole = value & ~(ALL_THINNED | CODE_THINS_C_CALLS);
+	enum thinned thinned;
+
+	if (!definitions_may_thin(whole, THINNED))
+		return value;
+	thinned = definitions_left_out(DEFINITION_ID((uint32_t)whole));
+	if (!definitions_may_thin(whole, thinned))
+		thinned = THINNED_NOT;
+	filter_hides |= thinned == THINNED;
+	return whole | flags[thinned];
+}
+
 /*
- * Assigns the next id, with these flags, to the object at an address. The id is written and stored under one lock: a
- * process that joins another collector in between (rejoin.c) keeps no stale id. Returns the stored value, or 0 if the
+ * Gives an id, with these flags, to the object at an address. The id is written and stored under one lock: a process
+ * that joins another collector in between (rejoin.c) keeps no stale id. Returns the stored value, or 0 if the
  * definition could not be written.
  */
-static uint64_t define_id(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS],
-			  uint32_t *last, const void *address, uint64_t flags)
+static uint64_t define_function_id(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS],
+				   const void *method, uint64_t flags)
 {
 	uint64_t value;
 	uint32_t id;
 
 	process_lock();
-	value = id_set_meanwhile(address, flags);
-	id = value ? 0 : define_next(record, strings, last);
-	if (id && definitions_lines && record->type == WIRE_DEFINE_CODE)
-		define_lines(address, id);
+	value = id_set_meanwhile(method, flags);
+	id = value ? 0 : define_next(record, strings, &process->next_function);
 	if (id) {
 		value = flags | id;
-		ids_insert(&process->ids, address, value);
+		ids_insert(&process->ids, method, value);
+	}
+	process_unlock();
+	return value;
+}
+
+/* The next id. The process's lock is held. */
+static uint32_t next_code_id(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS],
+			     struct string lines)
+{
+	uint32_t id = define_next(record, strings, &process->next_code);
+
+	if (id && lines.length)
+		define_lines(lines, id);
+	return id;
+}
+
+/* Likewise, to code. */
+static uint64_t define_code_id(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS],
+			       const struct object *code, uint64_t flags)
+{
+	struct string lines = lines_of(code);
+	uint64_t key = names_code_key(record, strings, &lines), value;
+	uint32_t id;
+
+	process_lock();
+	value = id_set_meanwhile(code, flags);
+	id = value ? 0 : names_code(key);
+	if (!value && !id && (id = next_code_id(record, strings, lines)))
+		names_store_code(key, id);
+	if (id) {
+		value = definitions_left_out ? thin_value(flags | id) : flags | id;
+		ids_insert(&process->ids, code, value);
+		atomic_fetch_add_explicit(&definitions_codes, 1, memory_order_relaxed);
 	}
 	process_unlock();
 	return value;
@@ -236,8 +306,7 @@ static uint64_t define_code_as(struct object *code, struct string strings[WIRE_D
 	if (definitions_subscripts && python_has_subscripts(code))
 		value |= (uint64_t)CODE_SLOW_SUBSCRIPTS << 32;
 	if (!is_own(&strings[3]) && is_recorded(strings, false))
-		value = define_id(&record, strings, &process->next_code, code,
-				  value | (generator ? generator_flags(flags) : 0));
+		value = define_code_id(&record, strings, code, value | (generator ? generator_flags(flags) : 0));
 	else
 		value = mark_hidden(code, value | (uint64_t)CODE_SLOW_HIDDEN << 32);
 	return value;
@@ -338,28 +407,11 @@ bool definitions_hides_code(struct object *code)
 	return may_hide() && definitions_code(code) & (DEFINITION_HIDDEN | CODE_THINNED);
 }
 
-#define ALL_THINNED ((uint64_t)CODE_SLOW_THINNED << 32 | CODE_THINNED)
-
-/* The steps of a generator or coroutine are its events: its C functions are not left out alone. */
-bool definitions_may_thin(uint64_t value, enum thinned thinned)
+void definitions_thin(void)
 {
-	return value <= CODE_PLAIN_MAX || (value >> 32 == CODE_SLOW_GENERATOR && thinned != THINNED_C_CALLS);
-}
-
-bool definitions_thin_code(const struct object *code, uint32_t id, enum thinned thinned)
-{
-	static const uint64_t flags[] = {[THINNED_C_CALLS] = CODE_THINS_C_CALLS, [THINNED] = ALL_THINNED};
-	uint64_t value;
-	bool can;
-
 	process_lock();
-	value = ids_find(&process->ids, code) & ~(ALL_THINNED | CODE_THINS_C_CALLS);
-	can = DEFINITION_ID((uint32_t)value) == id && definitions_may_thin(value, thinned);
-	if (can)
-		ids_insert(&process->ids, code, value | flags[thinned]);
+	ids_change(&process->ids, thin_value);
 	process_unlock();
-	filter_hides |= can && thinned == THINNED;
-	return can;
 }
 
 enum thinned definitions_thinned(const struct writer *writer, const struct object *code)
@@ -446,7 +498,7 @@ static uint64_t define_function(const struct python_method *method, struct objec
 		definitions_meet(method, descriptor ? strings[0].bytes : strings[3].bytes);
 	if (descriptor && is_throw(method, strings[0].bytes))
 		value |= FUNCTION_THROWS;
-	value = is_recorded(strings, true) ? define_id(&record, strings, &process->next_function, method, value)
+	value = is_recorded(strings, true) ? define_function_id(&record, strings, method, value)
 					   : mark_hidden(method, value);
 	strings_release(strings);
 	python.Py_DecRef(descriptor);

@@ -63,10 +63,13 @@ bool definitions_hides_code(struct object *code);
 enum thinned { THINNED_NOT, THINNED_C_CALLS, THINNED };
 
 /*
- * Sets what is left out for now: the calls of C functions that a code object makes, or all its events, too. False: it
- * has another id, or slow-path flags.
+ * NULL, or what is left out for now of the code with an id: the calls of C functions that it makes, or all its events,
+ * too. Set before the first id.
  */
-bool definitions_thin_code(const struct object *code, uint32_t id, enum thinned thinned);
+extern enum thinned (*definitions_left_out)(uint32_t id);
+
+/* What definitions_left_out() says has changed. GIL held. */
+void definitions_thin(void);
 
 /* Whether a code object with this value in ids.h may be thinned so: nothing that is examined. */
 bool definitions_may_thin(uint64_t value, enum thinned thinned);
@@ -96,6 +99,8 @@ extern _Atomic uint64_t definitions_ns;
 /* Removes the id of a code object that dies. GIL held. */
 void definitions_forget_code(const struct object *code);
 extern _Atomic uint32_t definitions_codes_died; /* how many */
+
+extern _Atomic uint32_t definitions_codes; /* how many code objects were given an id, new or not */
 
 /* The value of a code object in ids.h. Where the writer's view is of an old table, it is set to the present one. */
 uint64_t definitions_reload(struct writer *writer, const struct object *code) __attribute__((cold, noinline));

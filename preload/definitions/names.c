@@ -3,6 +3,8 @@
  */
 #include "definitions/names.h"
 
+#include <string.h>
+
 #include "base/lock.h"
 #include "definitions/define.h"
 #include "python/python.h"
@@ -27,14 +29,17 @@ static size_t name_place(uint64_t key, size_t probe)
 }
 
 /* The id of a key, or 0. Takes no lock: without a GIL, threads raise exceptions at the same time. */
-static uint32_t find_name(uint64_t key)
+static uint32_t find_name(struct names *names, uint64_t key)
 {
 	for (size_t i = 0; i < NAMES_PROBES; i++) {
-		struct name *name = &process->names.at[name_place(key, i)];
+		struct name *name = &names->at[name_place(key, i)];
+		/* Acquire: pairs with the release in store_name(). */
+		uint64_t stored = atomic_load_explicit(&name->key, memory_order_acquire);
 		uint32_t id;
 
-		/* Acquire: pairs with the release in store_name(). */
-		if (atomic_load_explicit(&name->key, memory_order_acquire) != key)
+		if (!stored) /* it would stand here, unless another key is being replaced */
+			break;
+		if (stored != key)
 			continue;
 		id = atomic_load_explicit(&name->id, memory_order_acquire);
 		/* If the key of the place has changed since, the id may belong to the other key. */
@@ -45,15 +50,14 @@ static uint32_t find_name(uint64_t key)
 }
 
 /* Stores the id of a key. If none of its places is free, it replaces the first one. */
-static void store_name(uint64_t key, uint32_t id)
+static void store_name(struct names *names, uint64_t key, uint32_t id)
 {
-	struct names *names = &process->names;
-	size_t place = name_place(key, 0);
+	size_t place, probe = 0;
 
 	lock_take(&names->lock);
-	for (size_t i = NAMES_PROBES; i-- > 0;)
-		if (!names->at[name_place(key, i)].key)
-			place = name_place(key, i);
+	while (probe < NAMES_PROBES && names->at[name_place(key, probe)].key)
+		probe++;
+	place = name_place(key, probe < NAMES_PROBES ? probe : 0);
 	atomic_store_explicit(&names->at[place].key, 0, memory_order_relaxed);
 	/* Release: a reader that sees the id sees that the old key is gone. */
 	atomic_store_explicit(&names->at[place].id, id, memory_order_release);
@@ -61,7 +65,48 @@ static void store_name(uint64_t key, uint32_t id)
 	lock_give(&names->lock);
 }
 
-/* As define_id(), for definitions that are found by a hash of their name. */
+static uint64_t mix(uint64_t key, uint64_t word)
+{
+	key = (key ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	return key ^ key >> 32;
+}
+
+static uint64_t mix_string(uint64_t key, const struct string *string)
+{
+	uint64_t word;
+	size_t at;
+
+	key = mix(key, string->length);
+	for (at = 0; at + sizeof(word) <= string->length; at += sizeof(word)) {
+		memcpy(&word, string->bytes + at, sizeof(word));
+		key = mix(key, word);
+	}
+	word = 0;
+	memcpy(&word, string->bytes + at, string->length - at);
+	return mix(key, word);
+}
+
+uint64_t names_code_key(const struct wire_definition *record, const struct string strings[WIRE_DEFINITION_STRINGS],
+			const struct string *lines)
+{
+	uint64_t key = mix(mix(record->number, record->flags), record->address);
+
+	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++)
+		key = mix_string(key, &strings[i]);
+	return mix_string(key, lines) | 1;
+}
+
+uint32_t names_code(uint64_t key)
+{
+	return find_name(&process->codes, key);
+}
+
+void names_store_code(uint64_t key, uint32_t id)
+{
+	store_name(&process->codes, key, id);
+}
+
+/* As define_function_id(), for definitions that are found by a hash of their name. */
 static uint32_t define_name(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS],
 			    uint32_t *last, uint64_t key)
 {
@@ -70,7 +115,7 @@ static uint32_t define_name(struct wire_definition *record, struct string string
 	process_lock();
 	id = define_next(record, strings, last);
 	if (id)
-		store_name(key, id);
+		store_name(&process->names, key, id);
 	process_unlock();
 	return id;
 }
@@ -95,7 +140,7 @@ uint32_t definitions_type(const void *type)
 	/* The name is part of the key of a class, which may die, so that another gets its address. */
 	bool dies = (uintptr_t)python_object_field(type, PYTHON_TYPE_FLAGS) & TYPE_IS_CLASS;
 	uint64_t key = key_of(type, dies ? python_object_field(type, PYTHON_TYPE_NAME) : "");
-	uint32_t id = find_name(key);
+	uint32_t id = find_name(&process->names, key);
 	struct definitions_guard guard;
 
 	if (id)
@@ -119,12 +164,12 @@ uint32_t definitions_type(const void *type)
 uint32_t definitions_mark(const char *name)
 {
 	uint64_t key = key_of(NULL, name);
-	uint32_t id = find_name(key);
+	uint32_t id = find_name(&process->names, key);
 
 	if (!id && __atomic_load_n(&process->next_mark, __ATOMIC_RELAXED) >= WIRE_NAMES_MAX - 1) {
 		name = WIRE_NAMES_OTHER;
 		key = key_of(NULL, name);
-		id = find_name(key);
+		id = find_name(&process->names, key);
 	}
 	if (!id) {
 		struct wire_definition record = {.type = WIRE_DEFINE_MARK};

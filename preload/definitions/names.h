@@ -1,8 +1,23 @@
-/* names.h - gives ids to exception types and marks. They are found by a hash of the name. */
+/* names.h - gives ids to exception types and marks, and finds those of code, all by a hash of the name. */
 #ifndef PRELOAD_NAMES_H
 #define PRELOAD_NAMES_H
 
 #include <stdint.h>
+
+#include "definitions/define.h"
+
+/*
+ * All code with one definition (name, place, size, kind, table of lines) has one id. A template engine compiles the
+ * same source at each request, and the definitions of a service must not grow with these.
+ */
+
+/* A key of all that a code's definition says. Never 0. lines: its table of lines, if readers get it, or empty. */
+uint64_t names_code_key(const struct wire_definition *record, const struct string strings[WIRE_DEFINITION_STRINGS],
+			const struct string *lines);
+
+/* The id of code with this key. 0: it has none, or it was too long ago. */
+uint32_t names_code(uint64_t key);
+void names_store_code(uint64_t key, uint32_t id);
 
 /* The id of an exception's type. */
 uint32_t definitions_type(const void *type);

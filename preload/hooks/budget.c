@@ -73,10 +73,11 @@
 #define KEEP_NS 2000000000	/* CPU time for which a function stays thinned after it was called too often */
 #define KEEP_LONG_NS 8000000000 /* likewise, one that takes long: bursts are too short to choose it again */
 #define KEEP_MOST (WIRE_THIN_SET_MOST * 3 / 4) /* the rest is for other phases */
-#define SETTLE_NS 5e8			       /* CPU time in which a debt is paid */
-#define LEAST_AFTER_NS 5e8		       /* CPU time */
-#define LONG_AGAIN_NS 1000000000	       /* CPU time between two looks at what takes long, if that was in vain */
-#define SAVED_NS 2e9			       /* CPU time whose budget may be saved */
+#define PLACES (2 * WIRE_THIN_SET_MOST)
+#define SETTLE_NS 5e8		 /* CPU time in which a debt is paid */
+#define LEAST_AFTER_NS 5e8	 /* CPU time */
+#define LONG_AGAIN_NS 1000000000 /* CPU time between two looks at what takes long, if that was in vain */
+#define SAVED_NS 2e9		 /* CPU time whose budget may be saved */
 /*
  * A collector with less CPU time at the beginning is that of this session. Its CPU time counts, but for what cannot be
  * due to the events of this process.
@@ -111,9 +112,9 @@ static struct {
 	uint64_t random_state;
 	struct thinned_set {
 		struct thin_set set;
-		const struct object *codes[WIRE_THIN_SET_MOST]; /* may have died since */
 		uint64_t until_ns[WIRE_THIN_SET_MOST]; /* CPU time until which each stays thinned after a burst */
 	} now, before;				       /* what is thinned; what was until the last burst began */
+	uint16_t places[PLACES];		       /* open addressing by id: 1 + index in now */
 } budget;
 
 /*
@@ -126,7 +127,7 @@ static struct {
 	double cpu_ns;		    /* of the process, likewise */
 	double passes_ns;	    /* what the calls of thinned functions have cost: no less is possible */
 	double due_ns;		    /* of the program's part, since begin_ns: measured, not counted */
-	uint32_t codes;		    /* next_code at begin_ns */
+	uint32_t codes;		    /* definitions_codes at begin_ns */
 	uint64_t definitions_ns;    /* likewise */
 	uint64_t passes;	    /* count_passes() at begin_ns */
 	uint64_t collector_ns;	    /* its CPU time at begin_ns; 0: not known */
@@ -264,8 +265,7 @@ static void note_begin(uint64_t now_ns)
 	double cpu_ns = (double)(now_ns - budget.begin_ns), passes_ns;
 
 	cost += (double)(definitions_ns - account.definitions_ns);
-	if (process->next_code > account.codes)
-		cost += (double)(process->next_code - account.codes) * instrument_cost();
+	cost += (double)(definitions_codes - account.codes) * instrument_cost();
 	passes_ns = (double)(count_passes() - account.passes) * thinned_frames_ns();
 	account.passes_ns += passes_ns;
 	cost += passes_ns;
@@ -277,7 +277,7 @@ static void note_begin(uint64_t now_ns)
 	account.balance_ns = account.balance_ns < most ? account.balance_ns : most;
 	account.cost_ns += cost;
 	account.due_ns = 0;
-	account.codes = process->next_code;
+	account.codes = definitions_codes;
 	account.definitions_ns = definitions_ns;
 	account.passes = count_passes();
 	budget.begin_ns = now_ns;
@@ -332,11 +332,36 @@ static void switch_hooks(bool any)
 		hooks_monitoring_restart();
 }
 
+/* The place of a function in the set; 0 there: it is not in the set. */
+static uint16_t *place_of(uint32_t id)
+{
+	uint32_t at = id * UINT32_C(2654435761) % PLACES;
+
+	while (budget.places[at] && (budget.now.set.ids[budget.places[at] - 1] & WIRE_ARG_MAX) != id)
+		at = (at + 1) % PLACES;
+	return &budget.places[at];
+}
+
+static enum thinned left_out(uint32_t id)
+{
+	uint32_t forgotten = atomic_load_explicit(&process->ids_forgotten, memory_order_relaxed);
+	uint16_t place = process->budget_timer && budget.forgotten == forgotten ? *place_of(id) : 0;
+
+	return !place ? THINNED_NOT : budget.now.set.ids[place - 1] & WIRE_THIN_C_CALLS ? THINNED_C_CALLS : THINNED;
+}
+
+static void empty_set(void)
+{
+	budget.now.set.count = 0;
+	memset(budget.places, 0, sizeof(budget.places));
+}
+
 /* No function is thinned any more: the events of all come again after switch_hooks(false). */
 static void thin_nothing(void)
 {
-	for (uint32_t i = 0; i < budget.now.set.count; i++)
-		definitions_thin_code(budget.now.codes[i], budget.now.set.ids[i] & WIRE_ARG_MAX, THINNED_NOT);
+	budget.before = budget.now;
+	empty_set();
+	definitions_thin();
 }
 
 static void write_change(unsigned kind, unsigned why, uint64_t now_ns, const struct thin_set *set)
@@ -359,10 +384,8 @@ static void listen_from(uint64_t now_ns)
 /* After thin_nothing(). random: to become a sample, see listen_for_sample(). now_ns: read after it. */
 static void listen(bool random, uint64_t now_ns)
 {
-	write_change(WIRE_THIN_END, WIRE_BURST_OTHER, now_ns, &budget.now.set);
+	write_change(WIRE_THIN_END, WIRE_BURST_OTHER, now_ns, &budget.before.set);
 	budget.thinned = false;
-	budget.before = budget.now;
-	budget.now.set.count = 0;
 	budget.listens = true;
 	budget.warms = random;
 	listen_from(now_ns);
@@ -377,34 +400,19 @@ static void listen_for_sample(uint64_t now_ns)
 	listen_from(now_ns);
 }
 
-/*
- * The place of a function in the set; the next free one if it is not there; WIRE_THIN_SET_MOST: there is none. Most are
- * not there, which their code shows.
- */
-static uint32_t place_of(const struct object *code, uint32_t id)
+/* Thins a function, from definitions_thin() on. False: it is thinned so already, or the set is full. */
+static bool take(uint32_t id, enum thinned thinned, uint64_t until_ns)
 {
-	uint32_t i = definitions_thinned(thread_self.writer, code) ? 0 : budget.now.set.count;
+	uint32_t entry = id | (thinned == THINNED ? 0 : WIRE_THIN_C_CALLS), at;
+	uint16_t *place = place_of(id);
 
-	while (i < budget.now.set.count && (budget.now.set.ids[i] & WIRE_ARG_MAX) != id)
-		i++;
-	return i;
-}
-
-/*
- * Thins a function, if its code is plain: nothing that is examined at each call. False: it is not, or it is thinned so
- * already, or the set is full.
- */
-static bool take(const struct object *code, uint32_t id, enum thinned thinned, uint64_t until_ns)
-{
-	uint32_t place = place_of(code, id), entry = id | (thinned == THINNED ? 0 : WIRE_THIN_C_CALLS), is;
-
-	is = place < budget.now.set.count ? budget.now.set.ids[place] : 0;
-	if (place == WIRE_THIN_SET_MOST || is == id || is == entry || !definitions_thin_code(code, id, thinned))
+	at = *place ? *place - 1u : budget.now.set.count;
+	if (*place ? budget.now.set.ids[at] == id || budget.now.set.ids[at] == entry : at == WIRE_THIN_SET_MOST)
 		return false;
-	budget.now.codes[place] = code;
-	budget.now.set.ids[place] = entry;
-	budget.now.until_ns[place] = until_ns;
-	budget.now.set.count += place == budget.now.set.count;
+	if (!*place)
+		*place = (uint16_t)++budget.now.set.count;
+	budget.now.set.ids[at] = entry;
+	budget.now.until_ns[at] = until_ns;
 	return true;
 }
 
@@ -418,8 +426,8 @@ static uint32_t take_set(const struct event_counts *counts, uint64_t now_ns)
 		const struct call_times *times = function->own.chosen ? &function->own : &function->c;
 		uint64_t keep_ns = times->mean_ns < EVENT_COUNTS_LONG_NS ? KEEP_NS : KEEP_LONG_NS;
 
-		if (!times->chosen || !take(function->code, function->id,
-					    times == &function->own ? THINNED : THINNED_C_CALLS, now_ns + keep_ns))
+		if (!times->chosen ||
+		    !take(function->id, times == &function->own ? THINNED : THINNED_C_CALLS, now_ns + keep_ns))
 			continue;
 		account.longest_ns = times->mean_ns > account.longest_ns ? times->mean_ns : account.longest_ns;
 		taken++;
@@ -437,11 +445,10 @@ static uint32_t take_before(uint64_t now_ns)
 	uint32_t taken = 0;
 
 	for (uint32_t i = 0; i < before->set.count && budget.now.set.count < KEEP_MOST; i++) {
-		uint32_t entry = before->set.ids[i], id = entry & WIRE_ARG_MAX;
+		uint32_t entry = before->set.ids[i];
 
-		if (now_ns <= before->until_ns[i] &&
-		    definitions_thinned(thread_self.writer, before->codes[i]) != THINNED)
-			taken += take(before->codes[i], id, entry & WIRE_THIN_C_CALLS ? THINNED_C_CALLS : THINNED,
+		if (now_ns <= before->until_ns[i])
+			taken += take(entry & WIRE_ARG_MAX, entry & WIRE_THIN_C_CALLS ? THINNED_C_CALLS : THINNED,
 				      before->until_ns[i]);
 	}
 	return taken;
@@ -492,6 +499,7 @@ static bool choose(uint64_t now_ns, bool long_too)
 	}
 	note_begin(now_ns);
 	if (taken) {
+		definitions_thin();
 		write_change(WIRE_THIN, 0, now_ns, &budget.now.set);
 		switch_hooks(true);
 	}
@@ -688,6 +696,8 @@ bool budget_begin(void)
 {
 	budget.on = config.budget;
 	budget.anew_ns = ANEW_NS;
+	if (budget.on)
+		definitions_left_out = left_out;
 	if (budget.on && !python.monitoring && !hooks_frame_set() && !thinned_frames_begin())
 		log_line(LOG_INFO,
 			 "another frame evaluator is set (PEP 523); what " ENV_BUDGET " leaves out costs more");
@@ -727,7 +737,8 @@ void budget_look(void)
 	budget.random_state ^= clock_now() + (uint64_t)getpid();
 	if (budget.thinned) {
 		budget.thinned = false;
-		budget.now.set.count = budget.before.set.count = 0;
+		empty_set();
+		budget.before.set.count = 0;
 		thin_forget();
 		switch_hooks(false);
 	}
@@ -737,7 +748,7 @@ void budget_look(void)
 		budget.begin_ns = budget.chosen_ns = budget.long_ns = 0;
 	}
 	account.pid = getpid();
-	account.codes = process->next_code;
+	account.codes = definitions_codes;
 	account.definitions_ns = definitions_ns;
 	budget.events = words_written();
 	budget.events_most = UINT64_MAX;

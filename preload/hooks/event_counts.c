@@ -245,8 +245,8 @@ static int by_events(const void *left, const void *right)
 	return (a->own.events < b->own.events) - (a->own.events > b->own.events);
 }
 
-/* Sets the code objects of the functions with events, before these are sorted. No code object dies meanwhile. */
-static void find_codes(void)
+/* Which functions may be left out, before these are sorted. */
+static void find_plain(void)
 {
 	struct ids_view view = ids_look(&process->ids);
 	const struct id_entry *entries = ids_place(&view, NULL);
@@ -260,7 +260,7 @@ static void find_codes(void)
 
 		if (!key || !definitions_may_thin(value, THINNED) || !(number = *number_of(value & WIRE_ARG_MAX)))
 			continue;
-		counts.at[number - 1].code = key;
+		counts.at[number - 1].plain = true;
 		counts.at[number - 1].c_apart = definitions_may_thin(value, THINNED_C_CALLS);
 	}
 }
@@ -284,7 +284,7 @@ static int by_mean(const void *left, const void *right)
 static void add_candidate(struct function_events *function, struct call_times *times, double tick_ns)
 {
 	set_mean(times, tick_ns);
-	if (function->code && times->events && times->mean_ns < EVENT_COUNTS_MOST_NS)
+	if (function->plain && times->events && times->mean_ns < EVENT_COUNTS_MOST_NS)
 		counts.candidates[counts.candidate_count++] = (struct candidate){function, times};
 }
 
@@ -349,7 +349,7 @@ static void count_events(double tick_ns)
 		if (process->writers[i].slot)
 			read_ring(&process->writers[i], counts.heads[i]);
 	read_unrecorded();
-	find_codes();
+	find_plain();
 	qsort(counts.at, counts.count, sizeof(counts.at[0]), by_events);
 	find_candidates(tick_ns);
 	counts.result = (struct event_counts){.at = counts.at, .count = counts.count, .events = counts.events};

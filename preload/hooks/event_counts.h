@@ -69,8 +69,8 @@ struct call_times {
 };
 
 struct function_events {
-	const struct object *code; /* NULL: it has no id any more */
 	uint32_t id;
+	bool plain;	       /* it may be left out */
 	bool steps;	       /* some of its events are the steps of tasks */
 	bool c_apart;	       /* the C functions that it calls may be left out alone */
 	uint32_t unrecorded;   /* of its calls, among the last UNRECORDED_CALLERS */

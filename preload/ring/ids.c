@@ -204,6 +204,23 @@ bool ids_insert(struct ids *ids, const void *key, uint64_t value)
 	return done;
 }
 
+void ids_change(struct ids *ids, uint64_t (*change)(uint64_t value))
+{
+	struct id_entry *entries;
+	uintptr_t table;
+
+	lock_take(&ids->lock);
+	table = atomic_load_explicit(&ids->table, memory_order_relaxed);
+	entries = table_entries(table);
+	for (size_t i = 0; table && i < IDS_ENTRIES(table_bits(table)); i++) {
+		uint64_t value = atomic_load_explicit(&entries[i].value, memory_order_relaxed);
+
+		if (atomic_load_explicit(&entries[i].key, memory_order_relaxed))
+			atomic_store_explicit(&entries[i].value, change(value), memory_order_relaxed);
+	}
+	lock_give(&ids->lock);
+}
+
 void ids_remove(struct ids *ids, const void *key)
 {
 	struct id_entry *entry;

@@ -59,13 +59,19 @@ uint32_t process_slots_used(void)
 	return own > shared ? own : shared;
 }
 
+static void forget_names(struct names *names)
+{
+	lock_take(&names->lock);
+	for (size_t i = 0; i < 1u << NAMES_BITS; i++)
+		atomic_store_explicit(&names->at[i].key, 0, memory_order_relaxed);
+	lock_give(&names->lock);
+}
+
 void process_forget_ids(void)
 {
 	ids_clear(&process->ids);
-	lock_take(&process->names.lock);
-	for (size_t i = 0; i < 1u << NAMES_BITS; i++)
-		atomic_store_explicit(&process->names.at[i].key, 0, memory_order_relaxed);
-	lock_give(&process->names.lock);
+	forget_names(&process->names);
+	forget_names(&process->codes);
 	atomic_fetch_add(&process->ids_forgotten, 1);
 }
 

@@ -27,8 +27,8 @@ enum process_status {
 };
 
 /*
- * The ids of exception types and marks, by a hash of their names (names.c). The table does not grow, because a
- * program may create classes without end. A name that was replaced by another gets a new id.
+ * Ids by a hash of what they name (names.c). The table does not grow, because a program may create classes and code
+ * without end. What was replaced gets a new id.
  */
 #define NAMES_BITS 12
 
@@ -83,8 +83,9 @@ struct process {
 	_Atomic uint32_t slots_used; /* as in the header, but without the slots of a sampler, which follow */
 	uint32_t next_code, next_function, next_type, next_mark; /* the last ids assigned */
 	struct ids ids;						 /* of code objects and C functions */
-	struct names names;
-	_Atomic uint32_t ids_forgotten; /* how often process_forget_ids() was called */
+	struct names names;					 /* of exception types and marks */
+	struct names codes;					 /* of code objects */
+	_Atomic uint32_t ids_forgotten;				 /* how often process_forget_ids() was called */
 	_Alignas(128) struct writer writers[RING_SLOTS];
 };
 

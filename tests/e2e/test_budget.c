@@ -30,7 +30,8 @@ static const char *const functions[] = {"tiny",
 					"parent",
 					"passed",
 					"some_time",
-					"much_time"};
+					"much_time",
+					"made"};
 
 static const json_t *row_of(const json_t *report, const char *function)
 {
@@ -410,6 +411,27 @@ SCENARIO(budget, leaves_out_calls_that_are_not_recorded, 12)
 	       "its calls");
 	json_decref(report);
 }
+
+/* Functions that are compiled anew are one: it is thinned once, and new ones are thinned from their first call on. */
+SCENARIO(budget, leaves_out_code_that_is_compiled_anew, 9)
+{
+	struct outcome *outcome = run_checked(python, "compiled_anew", false), *dump;
+	json_t *report;
+
+	if (!outcome)
+		return;
+	report = json_loads(tool("report", "--json", outcome->trace)->out, 0, NULL);
+	expect_thinned(outcome, report, "made");
+	json_decref(report);
+	dump = tool("dump", outcome->trace);
+	for (char *line = strtok(dump->out, "\n"); line; line = strtok(NULL, "\n")) {
+		const char *made = strstr(line, "\tmade\t");
+
+		expect(dump, !made || !strstr(line, "\tthin") || !strstr(made + 1, "\tmade\t"),
+		       "made() is thinned once");
+	}
+}
+ALSO_CALLS_ONLY(budget, leaves_out_code_that_is_compiled_anew)
 
 /* How soon the second phase is thinned depends on how busy the machine is; its numbers are right in either case. */
 SCENARIO(budget, follows_the_program, 9)

@@ -77,3 +77,22 @@ Test(ids, nothing_is_found_in_a_table_of_before)
 	for (unsigned i = 1; i < known; i++)
 		cr_assert(eq(u64, ids_find(&ids, &keys[i]), i + 1));
 }
+
+static uint64_t doubled(uint64_t value)
+{
+	return 2 * value;
+}
+
+/* Also those that do not stand in their first place; what has been removed stays so. */
+Test(ids, all_values_change)
+{
+	static const char keys[3000];
+
+	ids_begin(&ids);
+	for (unsigned i = 0; i < sizeof(keys); i++)
+		cr_assert(ids_insert(&ids, &keys[i], i + 1));
+	ids_remove(&ids, &keys[5]);
+	ids_change(&ids, doubled);
+	for (unsigned i = 0; i < sizeof(keys); i++)
+		cr_assert(eq(u64, ids_find(&ids, &keys[i]), i == 5 ? 0 : 2 * (i + 1)));
+}

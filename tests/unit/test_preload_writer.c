@@ -716,3 +716,48 @@ Test(writer, an_event_after_a_silence_wakes_a_collector_that_sleeps_for_long)
 	cr_assert(was_woken());
 	cr_assert_eq(errno, EXDEV);
 }
+
+static uint64_t code_key(const char *file, const char *name, uint32_t line, uint64_t size, const char *lines)
+{
+	struct wire_definition record = {.type = WIRE_DEFINE_CODE, .number = line, .address = size};
+	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(file), string_c(name), string_c(""), string_c("")};
+	struct string table = string_c(lines);
+
+	return names_code_key(&record, strings, &table);
+}
+
+/* Code that is compiled anew keeps its id; code that differs in what readers see has another one. */
+Test(writer, code_with_one_definition_has_one_id)
+{
+	const uint64_t others[] = {
+	    code_key("a.pz", "root", 4, 100, "l"), code_key("a.py", "roo", 4, 100, "l"),
+	    code_key("a.py", "root", 5, 100, "l"), code_key("a.py", "root", 4, 102, "l"),
+	    code_key("a.py", "root", 4, 100, ""),  code_key("a.pyr", "oot", 4, 100, "l"),
+	};
+	uint64_t key = code_key("a.py", "root", 4, 100, "l");
+
+	names_store_code(key, 7);
+	cr_expect_eq(names_code(code_key("a.py", "root", 4, 100, "l")), 7);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		cr_expect_eq(names_code(others[i]), 0, "other %zu", i);
+	process_forget_ids();
+	cr_expect_eq(names_code(key), 0);
+}
+
+/* The table does not grow. The last function is found; most of the others, too. */
+Test(writer, functions_without_end_are_found_by_their_definitions)
+{
+	unsigned found = 0;
+
+	for (uint32_t i = 1; i <= 100000; i++) {
+		names_store_code(code_key("a.py", "f", i, 100, ""), i);
+		cr_assert_eq(names_code(code_key("a.py", "f", i, 100, "")), i);
+	}
+	for (uint32_t i = 1; i <= 100000; i++) {
+		uint32_t id = names_code(code_key("a.py", "f", i, 100, ""));
+
+		cr_assert(id == 0 || id == i);
+		found += id == i;
+	}
+	cr_expect_geq(found, (1u << NAMES_BITS) * 9 / 10);
+}

@@ -16,7 +16,7 @@ class Counts(object):
     def __init__(self):
         self.tiny = self.other = self.long_one = self.raises = self.fib = self.steps = self.long_loop = 0
         self.thrown = self.guarded = self.deep = self.small = self.steps_of_a_task = self.__dict__["__getitem__"] = 0
-        self.some_time = self.much_time = self.parent = self.passed = self.seconds = self.cpu_seconds = 0
+        self.some_time = self.much_time = self.made = self.parent = self.passed = self.seconds = self.cpu_seconds = 0
 
 
 counts = Counts()
@@ -115,6 +115,17 @@ def much_time():
     counts.much_time += 1
     for _ in range(30):
         some_time()
+
+
+def compiled_anew(kept=[]):
+    """As template engines do. Many of the functions live at a time, and are called again."""
+    names = {"counts": counts}
+    exec(compile("def made(x):\n    counts.made += 1\n    return x", __file__, "exec"), names)
+    kept.append(names["made"])
+    del kept[:-50]
+    for made in kept:
+        for i in range(20):
+            made(i)
 
 
 class Passing(Exception):
@@ -298,7 +309,7 @@ elif kind == "phases":
     until(begin + limit, second)
 elif kind == "loops":
     until(begin + limit, long_loop)
-elif kind in ("classes", "much_time", "passing", "spread", "subscripts", "tasks", "throws", "timed"):
+elif kind in ("classes", "compiled_anew", "much_time", "passing", "spread", "subscripts", "tasks", "throws", "timed"):
     until(begin + limit, globals()[kind])
 elif kind == "deep":
     until(begin + limit / 2, work)
