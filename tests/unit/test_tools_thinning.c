@@ -183,6 +183,38 @@ Test(thinning, a_burst_may_have_a_pause)
 	hold((struct shape){.pause = 0.05}, 12, 80, 1);
 }
 
+/* Bursts of equal length, of which some have three calls of the function that is thinned. */
+static struct thin_estimate estimate_shown(unsigned bursts, unsigned shown)
+{
+	struct thinning *thinning = thinning_new(KEYS);
+	struct result result = {0};
+	double now = 1e6;
+
+	shape = (struct shape){0};
+	thinning_begin_thread(thinning);
+	for (unsigned i = 0; i < bursts; i++, now += 1e6) {
+		change(thinning, WIRE_THIN, 0, now);
+		count(thinning, LONG, 500, 0);
+		change(thinning, WIRE_THIN_END, WIRE_BURST_RANDOM, now + 8e5);
+		count(thinning, LONG, 125, 0);
+		count(thinning, TINY, i < shown ? 3 : 0, 0);
+	}
+	change(thinning, WIRE_THIN_END, WIRE_BURST_OTHER, now);
+	cr_assert_eq(thinning_estimate(thinning, TICK_NS, take, &result), 0);
+	thinning_free(thinning);
+	return result.tiny;
+}
+
+/* Where two of the bursts show a function, seven might have: the 97.5 % of a Poisson distribution. */
+Test(thinning, the_interval_of_a_rare_function_is_wide)
+{
+	struct thin_estimate rare = estimate_shown(30, 2), often = estimate_shown(30, 30);
+
+	cr_assert_geq(rare.missing.calls + rare.width.calls, 7.22 / 2 * rare.missing.calls);
+	cr_assert_lt(often.width.calls, 0.4 * often.missing.calls);
+	cr_assert_float_eq(often.missing.calls, 15 * rare.missing.calls, 1e-6 * often.missing.calls);
+}
+
 Test(thinning, one_burst_gives_no_interval)
 {
 	double missing;

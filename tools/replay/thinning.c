@@ -528,16 +528,31 @@ static void find_cost(const struct thinning *thinning, struct bursts *bursts)
 
 /* --- one function --- */
 
+/*
+ * By how much the interval of a function that few of n bursts show is wider than that of one in all. `shown`: how many
+ * such bursts tell as much. They came by chance, so their number has the interval of a Poisson distribution, whose
+ * upper end is (sqrt(shown + 1) + 0.98)^2, and not shown + 1.96 sqrt(shown).
+ */
+static double rarity(double shown, double n)
+{
+	double upper;
+
+	shown = shown > 1 ? shown : 1; /* times without the cost of events may be below 0 */
+	upper = (sqrt(shown + 1) + 0.98) * (sqrt(shown + 1) + 0.98);
+	return 1 + ((upper - shown) / (1.96 * sqrt(shown)) - 1) * (shown < n ? 1 - shown / n : 0);
+}
+
 /* Scales the numbers of the bursts to the missing stretches: a ratio estimate, with the interval of its residuals. */
 static struct scaled scale(const struct bursts *bursts, double calls)
 {
-	double sum = 0, all = 0, missing = bursts->missing_ns, residuals = 0, squares = 0, n, least;
+	double sum = 0, all = 0, missing = bursts->missing_ns, residuals = 0, squares = 0, numbers = 0, n, least;
 	struct scaled scaled = {0};
 
 	for (uint32_t i = 0; i < bursts->count; i++) {
 		sum += bursts->at[i].number;
 		all += bursts->at[i].ns;
 		squares += bursts->at[i].ns * bursts->at[i].ns;
+		numbers += bursts->at[i].number * bursts->at[i].number;
 	}
 	n = weight_of(all, squares);
 	for (uint32_t i = 0; i < bursts->count; i++) {
@@ -555,6 +570,8 @@ static struct scaled scale(const struct bursts *bursts, double calls)
 	/* The rate in each of the missing stretches differs from the mean as those of the bursts do. */
 	scaled.width =
 	    quantile((uint32_t)n) * sqrt(residuals * (missing * missing + n * bursts->missing_squares)) / all;
+	if (numbers > 0)
+		scaled.width *= rarity(sum * sum / numbers, n);
 	return scaled;
 }
 

@@ -8,7 +8,8 @@
  * one number of the process. The library has measured it, roughly; and it shows in the calls that are always recorded,
  * which end in a burst and in the stretch before. That cost is no part of the estimates of times.
  *
- * Intervals are of 95 %, from the differences between bursts. With less than two bursts there is none.
+ * Intervals are of 95 %, from the differences between bursts, and from how many of them show a function. With less than
+ * two bursts there is none.
  */
 #ifndef EVPROF_TOOLS_REPLAY_THINNING_H
 #define EVPROF_TOOLS_REPLAY_THINNING_H
