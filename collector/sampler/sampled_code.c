@@ -6,8 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evprof/definition_key.h"
+
 #define FIRST_SIZE 256
-#define CODES_MAX (1u << 20) /* limit for programs that make them endlessly; stacks with later ones are not recorded */
+/* Code that the program compiles anew has another address: no more than these are known at a time. */
+#define CODES_MAX (1u << 16)
+/* For programs that make functions without end: stacks with later ones are not recorded. */
+#define IDS_MAX (1u << 20)
 #define LINES_MAX_BYTES (1u << 20)
 
 static size_t place_of(const struct sampled_codes *codes, uint64_t address, const struct remote_code *is)
@@ -22,8 +27,7 @@ static size_t place_of(const struct sampled_codes *codes, uint64_t address, cons
 
 static bool grow_codes(struct sampled_codes *codes)
 {
-	struct sampled_codes larger = {
-	    .size = codes->size ? 2 * codes->size : FIRST_SIZE, .count = codes->count, .last_id = codes->last_id};
+	struct sampled_codes larger = {.size = codes->size ? 2 * codes->size : FIRST_SIZE};
 
 	larger.places = calloc(larger.size, sizeof(*larger.places));
 	if (!larger.places)
@@ -33,30 +37,9 @@ static bool grow_codes(struct sampled_codes *codes)
 			larger.places[place_of(&larger, codes->places[i].address, &codes->places[i].is)] =
 			    codes->places[i];
 	free(codes->places);
-	*codes = larger;
+	codes->places = larger.places;
+	codes->size = larger.size;
 	return true;
-}
-
-static bool define_code(const struct sampled_code *code, struct remote *remote, struct ring_writer *writer)
-{
-	static char texts[3][WIRE_STRING_MAX_BYTES];
-	const uint64_t objects[] = {code->is.file, code->is.name, code->is.qualified_name};
-	const char *const strings[WIRE_DEFINITION_STRINGS] = {texts[0], texts[1], texts[2], ""};
-	size_t lengths[WIRE_DEFINITION_STRINGS] = {0};
-	struct wire_definition record = {.type = WIRE_DEFINE_CODE,
-					 .flags = code->is.flags & WIRE_GENERATOR_CO_FLAGS ? WIRE_GENERATOR : 0,
-					 .id = code->id,
-					 .number = code->is.line < 0 ? 0 : (uint32_t)code->is.line};
-
-	for (int i = 0; i < 3; i++) {
-		long n = objects[i] ? remote_text(remote, objects[i], texts[i], sizeof(texts[i])) : 0;
-
-		if (n < 0)
-			return false;
-		lengths[i] = (size_t)n;
-		record.flags |= lengths[i] > WIRE_STRING_MAX_BYTES - 4 ? WIRE_CUT : 0;
-	}
-	return ring_writer_define(writer, &record, strings, lengths);
 }
 
 static void keep_lines(struct sampled_code *code, struct remote *remote)
@@ -70,31 +53,112 @@ static void keep_lines(struct sampled_code *code, struct remote *remote)
 		code->lines_size = size;
 }
 
+static struct sampled_id *id_place(const struct sampled_codes *codes, uint64_t key)
+{
+	size_t at = key >> 20 & (codes->ids_size - 1);
+
+	while (codes->ids[at].key && codes->ids[at].key != key)
+		at = (at + 1) & (codes->ids_size - 1);
+	return &codes->ids[at];
+}
+
+static bool grow_ids(struct sampled_codes *codes)
+{
+	struct sampled_codes larger = {.ids_size = codes->ids_size ? 2 * codes->ids_size : FIRST_SIZE};
+
+	larger.ids = calloc(larger.ids_size, sizeof(*larger.ids));
+	if (!larger.ids)
+		return false;
+	for (size_t i = 0; i < codes->ids_size; i++)
+		if (codes->ids[i].key)
+			*id_place(&larger, codes->ids[i].key) = codes->ids[i];
+	free(codes->ids);
+	codes->ids = larger.ids;
+	codes->ids_size = larger.ids_size;
+	return true;
+}
+
+/* Gives a new id to code. 0: there is none, or no room. */
+static uint32_t define_code(struct sampled_codes *codes, uint64_t key, struct wire_definition *record,
+			    const char *const strings[WIRE_DEFINITION_STRINGS],
+			    const size_t lengths[WIRE_DEFINITION_STRINGS], struct ring_writer *writer)
+{
+	record->id = codes->last_id + 1;
+	if (codes->last_id >= IDS_MAX || (2 * codes->last_id >= codes->ids_size && !grow_ids(codes)) ||
+	    !ring_writer_define(writer, record, strings, lengths))
+		return 0;
+	*id_place(codes, key) = (struct sampled_id){key, record->id};
+	return codes->last_id = record->id;
+}
+
+/* The id of code whose lines are read. 0: likewise. */
+static uint32_t id_of(struct sampled_codes *codes, const struct sampled_code *code, struct remote *remote,
+		      struct ring_writer *writer)
+{
+	static char texts[3][WIRE_STRING_MAX_BYTES];
+	const uint64_t objects[] = {code->is.file, code->is.name, code->is.qualified_name};
+	const char *const strings[WIRE_DEFINITION_STRINGS] = {texts[0], texts[1], texts[2], ""};
+	size_t lengths[WIRE_DEFINITION_STRINGS] = {0};
+	struct wire_definition record = {.type = WIRE_DEFINE_CODE,
+					 .flags = code->is.flags & WIRE_GENERATOR_CO_FLAGS ? WIRE_GENERATOR : 0,
+					 .number = code->is.line < 0 ? 0 : (uint32_t)code->is.line};
+	uint64_t key;
+
+	for (int i = 0; i < 3; i++) {
+		long n = objects[i] ? remote_text(remote, objects[i], texts[i], sizeof(texts[i])) : 0;
+
+		if (n < 0)
+			return 0;
+		lengths[i] = (size_t)n;
+		record.flags |= lengths[i] > WIRE_STRING_MAX_BYTES - 4 ? WIRE_CUT : 0;
+	}
+	key = definition_key_begin(&record);
+	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++)
+		key = definition_key_add(key, strings[i], lengths[i]);
+	key = definition_key_end(definition_key_add(key, code->lines, code->lines_size));
+	if (codes->ids_size && id_place(codes, key)->key)
+		return id_place(codes, key)->id;
+	return define_code(codes, key, &record, strings, lengths, writer);
+}
+
+static void forget_addresses(struct sampled_codes *codes)
+{
+	for (size_t i = 0; i < codes->size; i++)
+		free(codes->places[i].lines);
+	free(codes->places);
+	codes->places = NULL;
+	codes->size = codes->count = 0;
+}
+
 const struct sampled_code *sampled_code(struct sampled_codes *codes, struct remote *remote, struct ring_writer *writer,
 					uint64_t address)
 {
 	struct sampled_code code = {.address = address};
 	size_t at;
 
-	if (!remote_code(remote, address, &code.is) || (2 * codes->count >= codes->size && !grow_codes(codes)))
+	if (!remote_code(remote, address, &code.is))
+		return NULL;
+	if (codes->count >= CODES_MAX)
+		forget_addresses(codes);
+	if (2 * codes->count >= codes->size && !grow_codes(codes))
 		return NULL;
 	at = place_of(codes, address, &code.is);
 	if (codes->places[at].address)
 		return &codes->places[at];
-	code.id = codes->last_id + 1;
-	if (codes->count >= CODES_MAX || !define_code(&code, remote, writer))
-		return NULL;
 	keep_lines(&code, remote);
+	code.id = id_of(codes, &code, remote, writer);
+	if (!code.id) {
+		free(code.lines);
+		return NULL;
+	}
 	codes->places[at] = code;
 	codes->count++;
-	codes->last_id++;
 	return &codes->places[at];
 }
 
 void sampled_codes_done(struct sampled_codes *codes)
 {
-	for (size_t i = 0; i < codes->size; i++)
-		free(codes->places[i].lines);
-	free(codes->places);
+	forget_addresses(codes);
+	free(codes->ids);
 	*codes = (struct sampled_codes){0};
 }

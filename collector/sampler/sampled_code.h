@@ -16,15 +16,23 @@ struct sampled_code {
 	size_t lines_size;
 };
 
+struct sampled_id {
+	uint64_t key; /* definition_key.h; 0: free place */
+	uint32_t id;
+};
+
+/* Sizes are powers of two, or 0; at least half of the places are free. */
 struct sampled_codes {
-	struct sampled_code *places;
-	size_t size, count; /* size: a power of two, or 0; at least half are free */
-	uint32_t last_id;
+	struct sampled_code *places; /* by address */
+	size_t size, count;
+	struct sampled_id *ids; /* by key */
+	size_t ids_size;
+	uint32_t last_id; /* as many are in ids */
 };
 
 /*
- * The code object at an address, after defining it in the trace. NULL: not a code object, or no room for its
- * definition. Valid until the next call.
+ * The code object at an address, after defining it in the trace. All code with one definition has one id, however often
+ * a program compiles it. NULL: not a code object, or no room for its definition. Valid until the next call.
  */
 const struct sampled_code *sampled_code(struct sampled_codes *codes, struct remote *remote, struct ring_writer *writer,
 					uint64_t address);

@@ -3,10 +3,9 @@
  */
 #include "definitions/names.h"
 
-#include <string.h>
-
 #include "base/lock.h"
 #include "definitions/define.h"
+#include "evprof/definition_key.h"
 #include "python/python.h"
 #include "ring/process.h"
 
@@ -65,35 +64,14 @@ static void store_name(struct names *names, uint64_t key, uint32_t id)
 	lock_give(&names->lock);
 }
 
-static uint64_t mix(uint64_t key, uint64_t word)
-{
-	key = (key ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-	return key ^ key >> 32;
-}
-
-static uint64_t mix_string(uint64_t key, const struct string *string)
-{
-	uint64_t word;
-	size_t at;
-
-	key = mix(key, string->length);
-	for (at = 0; at + sizeof(word) <= string->length; at += sizeof(word)) {
-		memcpy(&word, string->bytes + at, sizeof(word));
-		key = mix(key, word);
-	}
-	word = 0;
-	memcpy(&word, string->bytes + at, string->length - at);
-	return mix(key, word);
-}
-
 uint64_t names_code_key(const struct wire_definition *record, const struct string strings[WIRE_DEFINITION_STRINGS],
 			const struct string *lines)
 {
-	uint64_t key = mix(mix(record->number, record->flags), record->address);
+	uint64_t key = definition_key_begin(record);
 
 	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++)
-		key = mix_string(key, &strings[i]);
-	return mix_string(key, lines) | 1;
+		key = definition_key_add(key, strings[i].bytes, strings[i].length);
+	return definition_key_end(definition_key_add(key, lines->bytes, lines->length));
 }
 
 uint32_t names_code(uint64_t key)

@@ -6,12 +6,7 @@
 
 #include "definitions/define.h"
 
-/*
- * All code with one definition (name, place, size, kind, table of lines) has one id. A template engine compiles the
- * same source at each request, and the definitions of a service must not grow with these.
- */
-
-/* A key of all that a code's definition says. Never 0. lines: its table of lines, if readers get it, or empty. */
+/* The key of code (definition_key.h). lines: its table of lines, if readers get it, or empty. */
 uint64_t names_code_key(const struct wire_definition *record, const struct string strings[WIRE_DEFINITION_STRINGS],
 			const struct string *lines);
 

@@ -34,6 +34,41 @@ static bool is_about(double measured, double expected)
 	return fabs(measured - expected) < 0.08 + 0.2 * expected;
 }
 
+/* How many code objects of a name the trace defines; -1: that is not known. */
+static long count_codes(const struct outcome *outcome, const char *name)
+{
+	const char *count = "import evprof, sys; print(sum(code.name == sys.argv[2] for process in "
+			    "evprof.load(sys.argv[1]).processes for code in process.codes.values()))";
+	struct outcome *counted;
+
+	if (built_with_asan())
+		return -1; /* Python cannot load a library with the sanitizer in it. */
+	counted = run(.python = python_any(), .how = JOB_BARE, .args = {"-c", count, outcome->trace, name},
+		      .env = {text("PYTHONPATH=%s", program_path("../../../tools/python")),
+			      text("EVPROF_READER_LIBRARY=%s", build_path("libevprof-reader.so"))});
+	expect(counted, counted->status == 0, "the package reads it");
+	return atol(counted->out);
+}
+
+/* Of a function that is compiled for each call there is one definition, whatever is recorded. */
+SCENARIO(sampling, code_that_is_compiled_anew, OLDEST)
+{
+	const char *const events[] = {"EVPROF_EVENTS=sample", "EVPROF_EVENTS=call"};
+
+	for (int i = 0; i < 2; i++) {
+		struct outcome *outcome = sampled(python, "compiled_anew", events[i]);
+		json_t *report = trace_report_by(outcome->trace, "wall");
+		double took = atof(outcome->out);
+		long codes;
+
+		expect(outcome, is_about(time_of(report, "made"), took), "it took %f s, reported %f", took,
+		       time_of(report, "made"));
+		codes = count_codes(outcome, "made");
+		expect(outcome, codes == 1 || codes < 0, "%ld code objects", codes);
+		json_decref(report);
+	}
+}
+
 SCENARIO(sampling, times_of_functions, OLDEST)
 {
 	struct outcome *outcome = sampled(python, "times", "EVPROF_EVENTS=sample");
