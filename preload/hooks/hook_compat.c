@@ -9,6 +9,7 @@
  *                                               raised
  *   sys.monitoring's functions with a tool id   the id that the program names is the program's: evprof takes another
  *   sys.monitoring.register_callback            exceptions of the program's callbacks are detected
+ *   id, and the attribute f_code of frames      raise no audit events that nobody but evprof would get
  *   _tracemalloc.stop                           if tracemalloc started before evprof (PYTHONTRACEMALLOC), stopping it
  *                                               removes evprof's allocators with its own
  *
@@ -45,7 +46,7 @@ static _Atomic uint32_t setting;       /* counts the functions set for all threa
 static python_profile program_profile; /* of sysmodule.c, calls the program's object; the same for all threads */
 
 static c_function real_setprofile, real_setprofile_all, real_settrace, real_enable, real_disable, real_stop,
-    real_statistics;
+    real_statistics, real_id, real_f_code;
 
 #define WRAPPED_MOST 24
 
@@ -408,6 +409,70 @@ static struct object *stop(struct object *self, void *a, void *b, void *c)
 	if (on_top && !hooks_memory_on_top())
 		hooks_memory_set();
 	return result;
+}
+
+/* ---- audit events ------------------------------------------------------------------------------------------------ */
+
+/*
+ * With any audit hook Python makes a tuple of the arguments of each event, which takes 80 ns. Programs that copy or
+ * pickle objects call id() by the million; logging reads f_code four times for a message. evprof has no use for these.
+ */
+static const struct audit_entry *audit_entry; /* of evprof's hook */
+static _Atomic bool audits_shared;
+
+/* PySys_AddAuditHook() appends to the list, and reports that to the other hooks only if Python runs. */
+static bool audits_are_ours(void)
+{
+	return !atomic_load_explicit(&audits_shared, memory_order_relaxed) &&
+	       !__atomic_load_n(&audit_entry->next, __ATOMIC_RELAXED);
+}
+
+static struct object *id_unaudited(struct object *self, void *a, void *b, void *c)
+{
+	return audits_are_ours() ? python.PyLong_FromVoidPtr(a) : real_id(self, a, b, c);
+}
+
+static struct object *f_code_unaudited(struct object *self, void *a, void *b, void *c)
+{
+	return audits_are_ours() ? python.PyFrame_GetCode(self) : real_f_code(self, a, b, c);
+}
+
+/* From 3.11 on. A PyGetSetDef begins with its name and its getter, as a PyMethodDef does with its function. */
+static const struct python_method *f_code_of_frames(void)
+{
+	struct object *frame = python.PyEval_GetFrame(), *name, *found;
+	const struct python_method *getter = NULL;
+
+	if (!frame || !python.PyFrame_GetCode)
+		return NULL;
+	name = python.PyUnicode_InternFromString("f_code");
+	found = name ? python_type_lookup(python_type(frame), name) : NULL;
+	if (found && !strcmp(python_object_field(python_type(found), PYTHON_TYPE_NAME), "getset_descriptor"))
+		getter = python_object_field(found, PYTHON_DESCRIPTOR_METHOD);
+	python.Py_DecRef(name);
+	python.Py_DecRef(found); /* its type keeps it */
+	return getter;
+}
+
+void hook_compat_of_audits(const void *hook)
+{
+	const struct audit_entry *entry = hooks_memory_audit_entry();
+	struct object *builtins;
+
+	if (real_id || !python.PyLong_FromVoidPtr || !entry || entry->hook != hook || !python.PyEval_GetFrame() ||
+	    atomic_load_explicit(&audits_shared, memory_order_relaxed))
+		return;
+	audit_entry = entry;
+	builtins = python_module("builtins");
+	wrap_method(method_named(builtins, "id"), id_unaudited, &real_id);
+	wrap_method(f_code_of_frames(), f_code_unaudited, &real_f_code);
+	python.Py_DecRef(builtins);
+	python.PyErr_Clear();
+}
+
+void hook_compat_share_audits(void)
+{
+	atomic_store(&audits_shared, true);
 }
 
 /* ---- which and when ---------------------------------------------------------------------------------------------- */

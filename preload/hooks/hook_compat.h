@@ -22,6 +22,16 @@ void hook_compat_of_memory(void);
 /* Wraps the functions of sys.monitoring that take a tool id. Further calls do nothing. GIL held. */
 void hook_compat_wrap_monitoring(struct object *monitoring);
 
+/*
+ * Wraps id() and the attribute f_code of frames. They then raise their audit events only if there is another audit hook
+ * than evprof's (`hook`), whose entry is the first of Python's list. For when a module is about to be imported; further
+ * calls do nothing. GIL held.
+ */
+void hook_compat_of_audits(const void *hook);
+
+/* The program adds an audit hook, or Python frees the entry of evprof's: audit events are not evprof's alone. */
+void hook_compat_share_audits(void);
+
 /* Gives the wrapped functions back; they may be wrapped again. GIL held. */
 void hook_compat_end(void);
 

@@ -202,8 +202,18 @@ void hooks_memory_record_sampled_realloc(unsigned domain, unsigned parts, const 
 /* The allocator below evprof's. After hooks_memory_set(). */
 struct python_allocator hooks_memory_under(int domain);
 
+/* sysmodule.c: Python's record of an audit hook. */
+struct audit_entry {
+	struct audit_entry *next;
+	const void *hook;
+	const void *data;
+};
+
 /* Calls make(), which adds an audit hook whose entry is allocated by malloc(), whatever allocator is set. */
 int hooks_memory_make_audit_entry(int (*make)(void));
+
+/* The last entry that was made so, or another block of its size; NULL: none. Python frees it at its end. */
+const struct audit_entry *hooks_memory_audit_entry(void);
 
 /*
  * Python is about to free its list of audit hooks. evprof's entry was allocated by malloc(): it is freed by free(),

@@ -23,16 +23,10 @@ __thread struct bound_methods bound_methods __attribute__((tls_model("initial-ex
 static bool is_off[3];			 /* evprof's allocator was taken off, as recording is stopped */
 static struct python_allocator under[3]; /* by enum wire_domain, which equals Python's PyMemAllocatorDomain */
 
-/* sysmodule.c: Python's record of an audit hook. */
-struct audit_entry {
-	struct audit_entry *next;
-	const void *hook;
-	const void *data;
-};
-
 static struct python_allocator watched;		/* the raw domain's allocator below watch_malloc() */
 static struct python_allocator watched_objects; /* the object domain's allocator below watch_object() */
 static struct audit_entry expected_entry;	/* hook NULL: none is expected */
+static struct audit_entry *made_entry;		/* the last one */
 static int (*entry_is_gone)(void);		/* is called then */
 static struct python_allocator above;		/* the raw domain's allocator while an entry is created */
 static __thread bool makes_entry __attribute__((tls_model("initial-exec")));
@@ -394,7 +388,16 @@ static bool is_audit_entry(const struct audit_entry *entry)
 
 static void *entry_malloc(void *context, size_t size)
 {
-	return makes_entry ? malloc(size) : above.malloc(context, size);
+	void *block = makes_entry ? malloc(size) : above.malloc(context, size);
+
+	if (makes_entry && size == sizeof(*made_entry))
+		made_entry = block;
+	return block;
+}
+
+const struct audit_entry *hooks_memory_audit_entry(void)
+{
+	return made_entry;
 }
 
 int hooks_memory_make_audit_entry(int (*make)(void))

@@ -156,6 +156,7 @@ struct python_method {
 	X(struct object *, PyFrame_GetCode, (struct object *))                                                         \
 	X(struct object *, PyCFunction_NewEx, (struct python_function *, struct object *, struct object *))            \
 	X(struct object *, PyTuple_GetItem, (struct object *, ssize_t))                                                \
+	X(struct object *, PyLong_FromVoidPtr, (void *))                                                               \
 	X(struct object *, PyTuple_Pack, (ssize_t, ...))                                                               \
 	X(struct object *, PyObject_Call, (struct object *, struct object *, struct object *))                         \
 	X(const char *, PyUnicode_AsUTF8, (struct object *))                                                           \

@@ -44,6 +44,7 @@ __thread int bootstrap_forking __attribute__((tls_model("initial-exec")));
 static bool ended;	/* Python has ended and has not started again */
 static bool over;	/* likewise, but set a little earlier: no code of the program runs any more */
 static bool constructs; /* the library's constructor runs */
+static bool first;	/* it has added its audit hook then, before any other */
 static bool late; /* the library was loaded into a running Python: recording begins when evprof_start() is called */
 
 static void set_hooks(void)
@@ -102,6 +103,7 @@ static int hook_is_gone(void)
 static void runtime_ends(void *data)
 {
 	over = true;
+	hook_compat_share_audits();
 	budget_finish();
 	install_runtime_ends();
 	sampler_forget();
@@ -158,6 +160,10 @@ static int on_audit(const char *event, struct object *arguments, void *data)
 		install_trace_changes();
 	if (event[0] == 's' && !strcmp(event, "sys.excepthook"))
 		process_note_uncaught();
+	if (event[0] == 's' && !strcmp(event, "sys.addaudithook"))
+		hook_compat_share_audits();
+	if (event[0] == 'i' && first && !strcmp(event, "import"))
+		hook_compat_of_audits((const void *)on_audit);
 	if (event[0] == 'i' && install_has_begun() && !strcmp(event, "import")) {
 		if (python.PyTuple_GetItem)
 			greenlets_expect(python.PyTuple_GetItem(arguments, 0));
@@ -196,6 +202,7 @@ static void wait_for_start(void)
 	if (config.session[0] && !config.children && config.session_first != getpid())
 		return;
 	late = constructs && python.PyGILState_GetThisThreadState();
+	first = constructs && !late;
 	config.program_only &= !late; /* evprof_start() says when recording begins */
 	clock_init();
 	if (config.events & EVENT_MALLOC)

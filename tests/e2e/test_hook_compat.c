@@ -72,6 +72,7 @@ TOOL(cprofile_in_thread, 300)
 TOOL(pure_profile, 300)
 TOOL(trace_module, 300)
 TOOL(audited, 400)
+TOOL(audited_id, 300)
 
 /*
  * Code whose events one thread's function gets has more events for functions of parallel threads: it is chance

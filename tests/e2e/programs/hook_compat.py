@@ -624,6 +624,47 @@ def audited():
     print("\n".join(seen))
 
 
+def audited_id():
+    """Hooks of the program get the events of id() and frames, whichever way they are added; id() is the address, as repr() has it."""
+    import ctypes
+    import os
+
+    class Thing(object):
+        pass
+
+    def ids(number):
+        thing, frame = Thing(), sys._getframe()
+        for _ in range(number):
+            assert frame.f_code is ids.__code__ and getattr(frame, "f_code").co_name == "ids"
+            assert id(thing) == int(repr(thing).rpartition(" at ")[2].rstrip(">"), 16)
+
+    def counts(event):
+        if event in (b"builtins.id", "builtins.id", b"object.__getattr__", "object.__getattr__"):
+            seen.append(event)
+        return 0
+
+    seen = []
+    known.work(100)
+    ids(10)
+    try:
+        id()
+    except TypeError as error:
+        print(error)
+    if hasattr(ctypes.pythonapi, "PySys_AddAuditHook"):
+        # Without the GIL, as by an embedder: Python then reports it to no other hook.
+        hook = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)(lambda event, arguments, data: counts(event))
+        library = ctypes.CDLL(None) if hasattr(ctypes.CDLL(None), "PySys_AddAuditHook") else ctypes.CDLL(ctypes.pythonapi._name)
+        print(library.PySys_AddAuditHook(hook, None))
+        ids(20)
+        print(len(seen))
+        sys.addaudithook(lambda event, arguments: counts(event))
+        ids(30)
+        print(len(seen))
+    known.work(200)
+    sys.stdout.flush()
+    os._exit(0)  # at Python's end its last event would call ctypes, which has ended
+
+
 def code_extra():
     """A tool keeps something at code objects, as debuggers and compilers do: its free function gets its own only."""
     import ctypes
