@@ -128,11 +128,16 @@ static void runtime_begins_again(void)
 	install_runtime_begins();
 }
 
-/* object.__getattr__, sys._getframe: logging and warnings raise several for each message, and they ask for nothing. */
+/*
+ * object.__getattr__, sys._getframe: logging and warnings raise several for each message; builtins.id: copy and pickle,
+ * for each object (hook_compat_of_audits()). They ask for nothing.
+ */
 static bool is_frequent(const char *event)
 {
 	if (event[0] == 'o')
 		return event[1] == 'b';
+	if (event[0] == 'b')
+		return true;
 	return event[0] == 's' && event[1] == 'y' && event[2] == 's' && event[3] == '.' && event[4] == '_';
 }
 
