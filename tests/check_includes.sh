@@ -41,7 +41,7 @@ owner_file() { # FILE HEADER
 }
 
 rooms_preload="base python join ring definitions life hooks calibrate start"
-rooms_shared="file remote"
+rooms_shared="util file remote"
 rooms_collector="base ring sampler symbols trace session server"
 rooms_tools="util trace replay cut analysis alive report export html api control run attach stack watch top serve slow push ship cmd"
 
@@ -81,6 +81,10 @@ check_own_header() { # FILE PART NAME
 	case $3 in
 	evprof/*.h) [ -e "include/$3" ] || broken "$1" "\"$3\"" "no such contract in include/evprof/" ;;
 	file/* | remote/*) [ -e "tools/shared/$3" ] && [ "$2" != preload ] || broken "$1" "\"$3\"" "tools/shared/ is for collector/ and tools/" ;;
+	util/*)
+		[ -e "tools/shared/$3" ] && [ "$2" != preload ] && return
+		[ "$2" = tools ] && [ -e "tools/$3" ] || broken "$1" "\"$3\"" "tools/shared/util/ is for collector/ and tools/, tools/util/ for tools/"
+		;;
 	*/*)
 		[ -e "$2/$3" ] || broken "$1" "\"$3\"" "only include/evprof/ and headers of $2/ are allowed"
 		check_room "$1" "$2" "$3"

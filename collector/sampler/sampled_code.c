@@ -53,45 +53,7 @@ static void keep_lines(struct sampled_code *code, struct remote *remote)
 		code->lines_size = size;
 }
 
-static struct sampled_id *id_place(const struct sampled_codes *codes, uint64_t key)
-{
-	size_t at = key >> 20 & (codes->ids_size - 1);
-
-	while (codes->ids[at].key && codes->ids[at].key != key)
-		at = (at + 1) & (codes->ids_size - 1);
-	return &codes->ids[at];
-}
-
-static bool grow_ids(struct sampled_codes *codes)
-{
-	struct sampled_codes larger = {.ids_size = codes->ids_size ? 2 * codes->ids_size : FIRST_SIZE};
-
-	larger.ids = calloc(larger.ids_size, sizeof(*larger.ids));
-	if (!larger.ids)
-		return false;
-	for (size_t i = 0; i < codes->ids_size; i++)
-		if (codes->ids[i].key)
-			*id_place(&larger, codes->ids[i].key) = codes->ids[i];
-	free(codes->ids);
-	codes->ids = larger.ids;
-	codes->ids_size = larger.ids_size;
-	return true;
-}
-
-/* Gives a new id to code. 0: there is none, or no room. */
-static uint32_t define_code(struct sampled_codes *codes, uint64_t key, struct wire_definition *record,
-			    const char *const strings[WIRE_DEFINITION_STRINGS],
-			    const size_t lengths[WIRE_DEFINITION_STRINGS], struct ring_writer *writer)
-{
-	record->id = codes->last_id + 1;
-	if (codes->last_id >= IDS_MAX || (2 * codes->last_id >= codes->ids_size && !grow_ids(codes)) ||
-	    !ring_writer_define(writer, record, strings, lengths))
-		return 0;
-	*id_place(codes, key) = (struct sampled_id){key, record->id};
-	return codes->last_id = record->id;
-}
-
-/* The id of code whose lines are read. 0: likewise. */
+/* The id of code whose lines are read; of new code, after defining it. 0: there is no room for that. */
 static uint32_t id_of(struct sampled_codes *codes, const struct sampled_code *code, struct remote *remote,
 		      struct ring_writer *writer)
 {
@@ -102,7 +64,8 @@ static uint32_t id_of(struct sampled_codes *codes, const struct sampled_code *co
 	struct wire_definition record = {.type = WIRE_DEFINE_CODE,
 					 .flags = code->is.flags & WIRE_GENERATOR_CO_FLAGS ? WIRE_GENERATOR : 0,
 					 .number = code->is.line < 0 ? 0 : (uint32_t)code->is.line};
-	uint64_t key;
+	uint64_t key, *place;
+	uint32_t id;
 
 	for (int i = 0; i < 3; i++) {
 		long n = objects[i] ? remote_text(remote, objects[i], texts[i], sizeof(texts[i])) : 0;
@@ -116,9 +79,16 @@ static uint32_t id_of(struct sampled_codes *codes, const struct sampled_code *co
 	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++)
 		key = definition_key_add(key, strings[i], lengths[i]);
 	key = definition_key_end(definition_key_add(key, code->lines, code->lines_size));
-	if (codes->ids_size && id_place(codes, key)->key)
-		return id_place(codes, key)->id;
-	return define_code(codes, key, &record, strings, lengths, writer);
+	id = (uint32_t)u64_map_value(&codes->ids, key);
+	if (id || codes->last_id >= IDS_MAX)
+		return id;
+	record.id = codes->last_id + 1;
+	if (!ring_writer_define(writer, &record, strings, lengths))
+		return 0;
+	place = u64_map_make(&codes->ids, key);
+	if (place) /* else it is defined again next time */
+		*place = record.id;
+	return codes->last_id = record.id;
 }
 
 static void forget_addresses(struct sampled_codes *codes)
@@ -159,6 +129,6 @@ const struct sampled_code *sampled_code(struct sampled_codes *codes, struct remo
 void sampled_codes_done(struct sampled_codes *codes)
 {
 	forget_addresses(codes);
-	free(codes->ids);
+	u64_map_done(&codes->ids);
 	*codes = (struct sampled_codes){0};
 }

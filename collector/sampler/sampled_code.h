@@ -7,6 +7,7 @@
 
 #include "remote/remote.h"
 #include "ring/ring_writer.h"
+#include "util/u64_map.h"
 
 struct sampled_code {
 	uint64_t address; /* 0: free place */
@@ -16,18 +17,11 @@ struct sampled_code {
 	size_t lines_size;
 };
 
-struct sampled_id {
-	uint64_t key; /* definition_key.h; 0: free place */
-	uint32_t id;
-};
-
-/* Sizes are powers of two, or 0; at least half of the places are free. */
 struct sampled_codes {
 	struct sampled_code *places; /* by address */
-	size_t size, count;
-	struct sampled_id *ids; /* by key */
-	size_t ids_size;
-	uint32_t last_id; /* as many are in ids */
+	size_t size, count;	     /* size: a power of two, or 0; at least half are free */
+	struct u64_map ids;	     /* by definition_key.h */
+	uint32_t last_id;
 };
 
 /*

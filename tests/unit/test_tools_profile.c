@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "tools/util/u64_map.h"
+#include "tools/shared/util/u64_map.h"
 #include "tools/analysis/profile.h"
 #include "one_trace.h"
 

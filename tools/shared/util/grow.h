@@ -1,8 +1,8 @@
 /*
  * grow.h - arrays that grow with their indices, or one element at a time; and numbers as qsort() compares.
  */
-#ifndef EVPROF_TOOLS_UTIL_GROW_H
-#define EVPROF_TOOLS_UTIL_GROW_H
+#ifndef SHARED_GROW_H
+#define SHARED_GROW_H
 
 #include <stddef.h>
 #include <stdint.h>

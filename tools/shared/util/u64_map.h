@@ -1,8 +1,8 @@
 /*
  * u64_map.h - a hash table from 64-bit keys to 64-bit values, such as edges between functions and sizes of blocks.
  */
-#ifndef EVPROF_TOOLS_UTIL_U64_MAP_H
-#define EVPROF_TOOLS_UTIL_U64_MAP_H
+#ifndef SHARED_U64_MAP_H
+#define SHARED_U64_MAP_H
 
 #include <stdbool.h>
 #include <stddef.h>
