@@ -410,7 +410,7 @@ bool definitions_hides_code(struct object *code)
 void definitions_thin(void)
 {
 	process_lock();
-	ids_change(&process->ids, thin_value);
+	ids_each(&process->ids, thin_value);
 	process_unlock();
 }
 

@@ -245,24 +245,16 @@ static int by_events(const void *left, const void *right)
 	return (a->own.events < b->own.events) - (a->own.events > b->own.events);
 }
 
-/* Which functions may be left out, before these are sorted. */
-static void find_plain(void)
+/* Whether a function may be left out. value: of its code in ids.h. */
+static uint64_t note_plain(uint64_t value)
 {
-	struct ids_view view = ids_look(&process->ids);
-	const struct id_entry *entries = ids_place(&view, NULL);
-	size_t places = view.mask / sizeof(*entries) + 1 + IDS_PROBES;
+	uint32_t number = definitions_may_thin(value, THINNED) ? *number_of(value & WIRE_ARG_MAX) : 0;
 
-	for (size_t i = 0; i < places; i++) {
-		uint64_t value = atomic_load_explicit(&entries[i].value, memory_order_relaxed);
-		const void *key = atomic_load_explicit(&entries[i].key, memory_order_acquire);
-
-		uint32_t number;
-
-		if (!key || !definitions_may_thin(value, THINNED) || !(number = *number_of(value & WIRE_ARG_MAX)))
-			continue;
+	if (number) {
 		counts.at[number - 1].plain = true;
 		counts.at[number - 1].c_apart = definitions_may_thin(value, THINNED_C_CALLS);
 	}
+	return value;
 }
 
 static void set_mean(struct call_times *times, double tick_ns)
@@ -349,7 +341,7 @@ static void count_events(double tick_ns)
 		if (process->writers[i].slot)
 			read_ring(&process->writers[i], counts.heads[i]);
 	read_unrecorded();
-	find_plain();
+	ids_each(&process->ids, note_plain); /* before they are sorted */
 	qsort(counts.at, counts.count, sizeof(counts.at[0]), by_events);
 	find_candidates(tick_ns);
 	counts.result = (struct event_counts){.at = counts.at, .count = counts.count, .events = counts.events};

@@ -204,7 +204,7 @@ bool ids_insert(struct ids *ids, const void *key, uint64_t value)
 	return done;
 }
 
-void ids_change(struct ids *ids, uint64_t (*change)(uint64_t value))
+void ids_each(struct ids *ids, uint64_t (*take)(uint64_t value))
 {
 	struct id_entry *entries;
 	uintptr_t table;
@@ -213,10 +213,14 @@ void ids_change(struct ids *ids, uint64_t (*change)(uint64_t value))
 	table = atomic_load_explicit(&ids->table, memory_order_relaxed);
 	entries = table_entries(table);
 	for (size_t i = 0; table && i < IDS_ENTRIES(table_bits(table)); i++) {
-		uint64_t value = atomic_load_explicit(&entries[i].value, memory_order_relaxed);
+		uint64_t value, taken;
 
-		if (atomic_load_explicit(&entries[i].key, memory_order_relaxed))
-			atomic_store_explicit(&entries[i].value, change(value), memory_order_relaxed);
+		if (!atomic_load_explicit(&entries[i].key, memory_order_relaxed))
+			continue;
+		value = atomic_load_explicit(&entries[i].value, memory_order_relaxed);
+		taken = take(value);
+		if (taken != value) /* most stay, and threads read them at each event */
+			atomic_store_explicit(&entries[i].value, taken, memory_order_relaxed);
 	}
 	lock_give(&ids->lock);
 }

@@ -112,8 +112,8 @@ uint64_t ids_find(const struct ids *ids, const void *key);
 /* Sets the value of a key. False: there is no place and no memory for a larger table; the key is then not found. */
 bool ids_insert(struct ids *ids, const void *key, uint64_t value);
 
-/* Sets the value of each key to what change() makes of it, not 0. */
-void ids_change(struct ids *ids, uint64_t (*change)(uint64_t value));
+/* Calls take() with the value of each key, which then is what take() returns; not 0. take() does not use ids. */
+void ids_each(struct ids *ids, uint64_t (*take)(uint64_t value));
 
 /* Removes a key. */
 void ids_remove(struct ids *ids, const void *key);

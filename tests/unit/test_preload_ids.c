@@ -92,7 +92,7 @@ Test(ids, all_values_change)
 	for (unsigned i = 0; i < sizeof(keys); i++)
 		cr_assert(ids_insert(&ids, &keys[i], i + 1));
 	ids_remove(&ids, &keys[5]);
-	ids_change(&ids, doubled);
+	ids_each(&ids, doubled);
 	for (unsigned i = 0; i < sizeof(keys); i++)
 		cr_assert(eq(u64, ids_find(&ids, &keys[i]), i == 5 ? 0 : 2 * (i + 1)));
 }
