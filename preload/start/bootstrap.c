@@ -141,6 +141,17 @@ static bool is_frequent(const char *event)
 	return event[0] == 's' && event[1] == 'y' && event[2] == 's' && event[3] == '.' && event[4] == '_';
 }
 
+static void before_import(struct object *arguments)
+{
+	if (first)
+		hook_compat_of_audits((const void *)on_audit);
+	if (!install_has_begun())
+		return;
+	if (python.PyTuple_GetItem)
+		greenlets_expect(python.PyTuple_GetItem(arguments, 0));
+	hook_compat_look();
+}
+
 static int on_audit(const char *event, struct object *arguments, void *data)
 {
 	if (unlikely(late))
@@ -167,13 +178,8 @@ static int on_audit(const char *event, struct object *arguments, void *data)
 		process_note_uncaught();
 	if (event[0] == 's' && !strcmp(event, "sys.addaudithook"))
 		hook_compat_share_audits();
-	if (event[0] == 'i' && first && !strcmp(event, "import"))
-		hook_compat_of_audits((const void *)on_audit);
-	if (event[0] == 'i' && install_has_begun() && !strcmp(event, "import")) {
-		if (python.PyTuple_GetItem)
-			greenlets_expect(python.PyTuple_GetItem(arguments, 0));
-		hook_compat_look();
-	}
+	if (event[0] == 'i' && !strcmp(event, "import"))
+		before_import(arguments);
 	if (event[0] == 'c' && !strcmp(event, "cpython.PyInterpreterState_Clear"))
 		install_interpreter_ends();
 	if (event[0] == 'o' && (!strcmp(event, "os.fork") || !strcmp(event, "os.forkpty"))) {
