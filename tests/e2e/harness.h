@@ -132,6 +132,11 @@ struct outcome {
 
 struct outcome *job_run(const struct job *job);
 #define run(...) job_run(&(const struct job){__VA_ARGS__})
+/*
+ * Runs Python code with the package `evprof`, whose arguments are first and second (NULL: none). Under the address
+ * sanitizer (built_with_asan()) it fails: Python cannot load a library with the sanitizer in it.
+ */
+struct outcome *run_with_package(const struct python *python, const char *code, const char *first, const char *second);
 /* The same program bare and under evprof: stdout, stderr (evprof's lines aside) and status must be the same. */
 void expect_same(const struct outcome *bare, const struct outcome *profiled);
 /* Looks for traces again, in another directory too (NULL: the same). */

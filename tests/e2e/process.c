@@ -475,6 +475,13 @@ struct outcome *tool_run(const char *const *args)
 	return job_run(&job);
 }
 
+struct outcome *run_with_package(const struct python *python, const char *code, const char *first, const char *second)
+{
+	return run(.python = python, .how = JOB_BARE, .lingers = true, .args = {"-c", code, first, second},
+		   .env = {text("PYTHONPATH=%s", program_path("../../../tools/python")),
+			   text("EVPROF_READER_LIBRARY=%s", build_path("libevprof-reader.so"))});
+}
+
 struct background *background_start(const struct job *job)
 {
 	struct background *background = calloc(1, sizeof(*background));

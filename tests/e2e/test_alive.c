@@ -116,12 +116,8 @@ static void expect_functions(const struct python *python, const struct outcome *
 	    "        assert end[row.name] <= row.end_bytes < end[row.name] + 5000, (row, end)\n"
 	    "        assert made[row.name] <= row.bytes < 1.1 * made[row.name], (row, made)\n"
 	    "        print(row.name)\n";
-	struct outcome *said =
-	    run(.python = python, .how = JOB_BARE, .lingers = true, .args = {"-c", code, outcome->trace, outcome->out},
-		.env = {text("PYTHONPATH=%s", program_path("../../../tools/python")),
-			text("EVPROF_READER_LIBRARY=%s", build_path("libevprof-reader.so"))});
+	struct outcome *said = run_with_package(python, code, outcome->trace, outcome->out);
 
-	/* Python cannot load a library with the sanitizer in it. */
 	expect(said,
 	       built_with_asan() || (said->status == 0 && strstr(said->out, "keep") && strstr(said->out, "churn") &&
 				     strstr(said->out, "replace")),
@@ -389,10 +385,7 @@ static void expect_no_peak(const struct python *python, const char *trace)
 	struct outcome *said;
 
 	tool("export", "--format", "pprof", trace, "-o", pprof);
-	said = run(.python = python, .how = JOB_BARE, .lingers = true, .args = {"-c", code, trace, pprof},
-		   .env = {text("PYTHONPATH=%s", program_path("../../../tools/python")),
-			   text("EVPROF_READER_LIBRARY=%s", build_path("libevprof-reader.so"))});
-	/* Python cannot load a library with the sanitizer in it. */
+	said = run_with_package(python, code, trace, pprof);
 	expect(said, built_with_asan() || !strcmp(said->out, "{(-1, -1)}\n{(-1, -1)}\nTrue\n"),
 	       "tables, and pprof's comments");
 	said = tool("export", "--format", "html", trace, "-o", "-");

@@ -42,10 +42,8 @@ static long count_codes(const struct outcome *outcome, const char *name)
 	struct outcome *counted;
 
 	if (built_with_asan())
-		return -1; /* Python cannot load a library with the sanitizer in it. */
-	counted = run(.python = python_any(), .how = JOB_BARE, .args = {"-c", count, outcome->trace, name},
-		      .env = {text("PYTHONPATH=%s", program_path("../../../tools/python")),
-			      text("EVPROF_READER_LIBRARY=%s", build_path("libevprof-reader.so"))});
+		return -1;
+	counted = run_with_package(python_any(), count, outcome->trace, name);
 	expect(counted, counted->status == 0, "the package reads it");
 	return atol(counted->out);
 }
