@@ -88,6 +88,9 @@
 
 struct budget_costs budget_costs = {.report_ns = 20, .event_ns = 25};
 
+/* Once it is set, what follows belongs to the threads of the main interpreter. */
+static _Atomic bool several_interpreters;
+
 static struct {
 	bool on;
 	bool thinned;		   /* some functions are */
@@ -345,7 +348,8 @@ static uint16_t *place_of(uint32_t id)
 static enum thinned left_out(uint32_t id)
 {
 	uint32_t forgotten = atomic_load_explicit(&process->ids_forgotten, memory_order_relaxed);
-	uint16_t place = process->budget_timer && budget.forgotten == forgotten ? *place_of(id) : 0;
+	bool any = process->budget_timer && budget.forgotten == forgotten && !atomic_load(&several_interpreters);
+	uint16_t place = any ? *place_of(id) : 0;
 
 	return !place ? THINNED_NOT : budget.now.set.ids[place - 1] & WIRE_THIN_C_CALLS ? THINNED_C_CALLS : THINNED;
 }
@@ -624,11 +628,73 @@ static uint64_t events_within(uint64_t cpu_ns)
 	return budget.events + (uint64_t)(events > EVENTS_LEAST ? events : EVENTS_LEAST);
 }
 
+static void pause_budget(void)
+{
+	if (!budget.on || !process->budget_timer)
+		return;
+	if (budget.thinned) {
+		thin_nothing();
+		listen(false, cpu_now());
+	} else if (budget.listens && !budget.warms) { /* the time until recording begins again is no sample */
+		write_change(WIRE_THIN_END, WIRE_BURST_OTHER, cpu_now(), &budget.before.set);
+	}
+}
+
+static void write_account(void)
+{
+	char bytes[128];
+	struct text text;
+
+	note_begin(cpu_now());
+	text_init(&text, bytes, sizeof(bytes));
+	text_add(&text, "%.3f %.3f %.3f %.6f", account.cost_ns / 1e6, account.program_ns / 1e6, account.cpu_ns / 1e6,
+		 account.longest_ns / 1e6);
+	define_named(WIRE_DEFINE_BUDGET, 1, string_c(text.bytes));
+}
+
+/* Another image, or other ids: what was thinned is so no more. */
+static void forget_thinned(void)
+{
+	if (!budget.thinned)
+		return;
+	budget.thinned = false;
+	empty_set();
+	budget.before.set.count = 0;
+	thin_forget();
+	switch_hooks(false);
+}
+
+/* Everything is recorded from here on. */
+static void leave_budget(void)
+{
+	bool thinned;
+
+	if (budget.on && !process->budget_timer) /* the child of a fork */
+		forget_thinned();
+	thinned = budget.thinned;
+	pause_budget();
+	if (thinned)
+		switch_hooks(false);
+	budget_end();
+}
+
+/* Whether there is a second interpreter; ends the budget in the main one. */
+static bool ends_with_interpreters(void)
+{
+	if (likely(!atomic_load_explicit(&several_interpreters, memory_order_relaxed)))
+		return false;
+	if (budget.on && python_is_main())
+		leave_budget();
+	return true;
+}
+
 int budget_turn(void *data)
 {
 	uint64_t begin_ns, wait_ns;
 
 	(void)data;
+	if (ends_with_interpreters())
+		return 0;
 	if (!budget.on || !process || atomic_load(&process->status) != PROCESS_JOINED ||
 	    !atomic_exchange(&process->budget_due, 0))
 		return 0;
@@ -642,7 +708,7 @@ int budget_turn(void *data)
 
 void budget_charge(uint64_t since_ns)
 {
-	if (!config.budget)
+	if (!config.budget || atomic_load(&several_interpreters))
 		return;
 	if (!account.begun)
 		budget.begin_ns = since_ns;
@@ -722,6 +788,8 @@ void budget_look(void)
 {
 	uint32_t forgotten = atomic_load_explicit(&process->ids_forgotten, memory_order_relaxed);
 
+	if (ends_with_interpreters())
+		return;
 	/* Without a timer nothing has begun yet: the child of a fork. */
 	if (budget.on && process->budget_timer &&
 	    (budget.listens ? has_listened() : words_written() > budget.events_most))
@@ -732,16 +800,9 @@ void budget_look(void)
 		return;
 	if (atomic_load(&process->status) != PROCESS_JOINED)
 		return;
-	/* Another image, or other ids: what was thinned is so no more. */
 	budget.forgotten = forgotten;
 	budget.random_state ^= clock_now() + (uint64_t)getpid();
-	if (budget.thinned) {
-		budget.thinned = false;
-		empty_set();
-		budget.before.set.count = 0;
-		thin_forget();
-		switch_hooks(false);
-	}
+	forget_thinned();
 	if (account.pid && account.pid != getpid()) {
 		memset(&account, 0, sizeof(account));
 		account.begun = true;
@@ -761,38 +822,25 @@ void budget_look(void)
 
 void budget_pause(void)
 {
-	if (!budget.on || !process->budget_timer)
-		return;
-	if (budget.thinned) {
-		thin_nothing();
-		listen(false, cpu_now());
-	} else if (budget.listens && !budget.warms) { /* the time until recording begins again is no sample */
-		write_change(WIRE_THIN_END, WIRE_BURST_OTHER, cpu_now(), &budget.before.set);
-	}
+	if (atomic_load(&several_interpreters))
+		return; /* the main one ends it */
+	pause_budget();
 }
 
-static void write_account(void)
+void budget_note_interpreter(void)
 {
-	char bytes[128];
-	struct text text;
-
-	note_begin(cpu_now());
-	text_init(&text, bytes, sizeof(bytes));
-	text_add(&text, "%.3f %.3f %.3f %.6f", account.cost_ns / 1e6, account.program_ns / 1e6, account.cpu_ns / 1e6,
-		 account.longest_ns / 1e6);
-	define_named(WIRE_DEFINE_BUDGET, 1, string_c(text.bytes));
+	if (config.budget && !atomic_exchange(&several_interpreters, true))
+		log_line(LOG_WARNING, ENV_BUDGET
+			 " ends where a second interpreter begins; everything is recorded from here on, whatever it "
+			 "costs. EVPROF_EVENTS=sample costs little");
 }
 
 void budget_finish(void)
 {
-	bool thinned = budget.thinned;
-
-	if (budget.on && process->budget_timer)
+	if (budget.on && process->budget_timer && !atomic_load(&several_interpreters))
 		write_account();
-	budget_pause();
-	if (thinned)
-		switch_hooks(false);
-	budget_end();
+	leave_budget();
+	atomic_store(&several_interpreters, false);
 }
 
 void budget_end(void)

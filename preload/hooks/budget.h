@@ -63,6 +63,12 @@ void budget_due(void);
 /* Likewise: budget_turn() cannot be called now. The signal comes again soon. */
 void budget_again(void);
 
+/*
+ * Another interpreter is about to have events, from 3.12 on. What its places switch off comes back only by a call
+ * there, and it may have a GIL of its own; so from the main one's next event on there is no budget, with one line.
+ */
+void budget_note_interpreter(void);
+
 /* Recording stops, or the image ends: all functions count as recorded. With or without the GIL. */
 void budget_pause(void);
 

@@ -7,6 +7,7 @@
 
 #include "base/config.h"
 #include "base/log_line.h"
+#include "hooks/budget.h"
 #include "hooks/hook_compat.h"
 #include "hooks/hooks.h"
 #include "hooks/monitoring.h"
@@ -225,6 +226,8 @@ static int set_hook(struct object *monitoring)
 
 	if (monitoring_held_tool(monitoring) >= 0)
 		return switched_off ? switch_events(monitoring, true) : 0;
+	if (!python_is_main())
+		budget_note_interpreter();
 	hook_compat_wrap_monitoring(monitoring);
 	r = set_in_interpreter(monitoring, -1);
 	if (r && said)

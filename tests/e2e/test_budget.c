@@ -581,6 +581,17 @@ SCENARIO_SOME(budget, with_another_frame_evaluator, 9)
 ALSO_CALLS_ONLY(budget, with_another_frame_evaluator)
 
 /* One line says what is missing; everything is recorded. */
+/* Places in code of another interpreter cannot be switched on again from here. Nothing of it is left out. */
+SCENARIO(budget, ends_with_a_second_interpreter, 12)
+{
+	struct outcome *outcome = run_checked(python, "interpreters", true);
+
+	if (!outcome)
+		return;
+	expect(outcome, strstr(outcome->err, "EVPROF_BUDGET ends where a second interpreter begins"), "a line says so");
+	expect(outcome, !strstr(outcome->err, "it cost "), "the closing line does not know what it cost");
+}
+
 SCENARIO(budget, needs_local_events, SUPPORTED)
 {
 	struct outcome *outcome;

@@ -281,6 +281,28 @@ def switched(end):
         tiny(1)
 
 
+MADE_BY_SECOND = 200000
+
+
+def in_interpreters(end):
+    """Another interpreter calls a function while this one works, from 3.13 on with a GIL of its own."""
+    if sys.version_info >= (3, 13):
+        import _interpreters as interpreters
+        other = interpreters.create()
+    else:
+        import _xxsubinterpreters as interpreters
+        other = interpreters.create(isolated=False)
+    body = "def made(x):\n    return x\nfor i in range(%d):\n    made(i)" % MADE_BY_SECOND
+    code = "exec(compile(%r, %r, 'exec'))" % (body, __file__)
+    run = getattr(interpreters, "exec", None) or interpreters.run_string
+    thread = threading.Thread(target=run, args=(other, code))
+    thread.start()
+    until(end, work)
+    thread.join()
+    interpreters.destroy(other)
+    counts.made += MADE_BY_SECOND
+
+
 def until(end, step):
     while time.process_time() < end:
         step()
@@ -328,6 +350,9 @@ elif kind == "fork":
     until(begin + limit, work)
     if child:
         os.waitpid(child, 0)
+elif kind == "interpreters":
+    until(begin + limit / 2, work)
+    in_interpreters(begin + limit)
 elif kind == "stop":
     import evprof
 
