@@ -100,8 +100,9 @@
  * stand in a word (wire_thinned()). Events with the same CPU time are one change: each has a part of its functions, and
  * a thread may write them again. The value says why, and what an event of a thinned function would add
  * (wire_thin_value()). A frame of a thinned function is off the stack from the WIRE_THIN on, and no end comes for it.
- * Of a function with WIRE_THIN_C_CALLS only the calls of C functions are thinned; these are off the stack. A
- * WIRE_THIN_END without ids says that there is a budget.
+ * Of a function with WIRE_THIN_C_CALLS only the calls of C functions are thinned; these are off the stack. Where
+ * WIRE_THIN_EXCEPTIONS stands among the ids, no code's exceptions are recorded; the ends of calls that they unwind are.
+ * A WIRE_THIN_END without ids says that there is a budget.
  *
  * WIRE_OPEN events name the Python functions on the stack, one after the other, each with its line where lines are
  * recorded. They are for readers that begin in the middle: they repeat what earlier events say and do not change the
@@ -209,7 +210,8 @@ enum wire_burst {
 #define WIRE_THIN_MOST 28u   /* code ids in a WIRE_THIN or WIRE_THIN_END */
 #define WIRE_THIN_EVENTS 36u /* most events of one change */
 #define WIRE_THIN_SET_MOST (WIRE_THIN_EVENTS * WIRE_THIN_MOST)
-#define WIRE_THIN_C_CALLS (1u << 31) /* with a code id there: only the calls of C functions that it makes */
+#define WIRE_THIN_C_CALLS (1u << 31)	       /* with a code id there: only the calls of C functions that it makes */
+#define WIRE_THIN_EXCEPTIONS WIRE_THIN_C_CALLS /* there, without a code id: exceptions, of all code */
 
 #define WIRE_ARGUMENT_TEXT_BYTES 88u /* of one WIRE_ARGUMENT */
 #define WIRE_TEXT_MAX_BYTES 1056u    /* of an argument */
@@ -344,14 +346,14 @@ static inline uint32_t wire_thin_cost(uint32_t head)
 }
 
 /*
- * Code id number i of a WIRE_THIN or WIRE_THIN_END, maybe with WIRE_THIN_C_CALLS; 0: none. extra: its extra words, i:
- * below WIRE_THIN_MOST.
+ * Code id number i of a WIRE_THIN or WIRE_THIN_END, maybe with WIRE_THIN_C_CALLS, or WIRE_THIN_EXCEPTIONS; 0: none.
+ * extra: its extra words, i: below WIRE_THIN_MOST.
  */
 static inline uint32_t wire_thinned(uint32_t head, const uint64_t *extra, unsigned i)
 {
 	uint32_t word = 1 + i / 2 < wire_extra_words(head) ? (uint32_t)(extra[1 + i / 2] >> i % 2 * 32) : 0;
 
-	return word & WIRE_ARG_MAX ? word & (WIRE_ARG_MAX | WIRE_THIN_C_CALLS) : 0;
+	return word & (WIRE_ARG_MAX | WIRE_THIN_C_CALLS);
 }
 
 /*

@@ -74,6 +74,7 @@
 #define KEEP_LONG_NS 8000000000 /* likewise, one that takes long: bursts are too short to choose it again */
 #define KEEP_MOST (WIRE_THIN_SET_MOST * 3 / 4) /* the rest is for other phases */
 #define PLACES (2 * WIRE_THIN_SET_MOST)
+#define NO_FUNCTION 0		 /* no id; with WIRE_THIN_C_CALLS: WIRE_THIN_EXCEPTIONS */
 #define SETTLE_NS 5e8		 /* CPU time in which a debt is paid */
 #define LEAST_AFTER_NS 5e8	 /* CPU time */
 #define LONG_AGAIN_NS 1000000000 /* CPU time between two looks at what takes long, if that was in vain */
@@ -136,6 +137,8 @@ static struct {
 	uint64_t collector_ns;	    /* its CPU time at begin_ns; 0: not known */
 	double least_share;	    /* what recording costs though all is left out that can be; 0: not known */
 	double longest_ns;	    /* the longest mean of what was left out */
+	double exceptions_ns;	    /* CPU time in which exceptions were left out */
+	bool exceptions;	    /* they are, since begin_ns */
 	bool begun, collector_tried, least_said;
 	pid_t pid;
 } account;
@@ -257,6 +260,16 @@ static uint64_t count_passes(void)
 	return thinned_frames_passes() + hooks_frame_passes();
 }
 
+/* The place of a function in the set; 0 there: it is not in the set. */
+static uint16_t *place_of(uint32_t id)
+{
+	uint32_t at = id * UINT32_C(2654435761) % PLACES;
+
+	while (budget.places[at] && (budget.now.set.ids[budget.places[at] - 1] & WIRE_ARG_MAX) != id)
+		at = (at + 1) % PLACES;
+	return &budget.places[at];
+}
+
 /* Posts what has happened since begin_ns to the account. */
 static void note_begin(uint64_t now_ns)
 {
@@ -279,6 +292,8 @@ static void note_begin(uint64_t now_ns)
 	account.balance_ns -= cost;
 	account.balance_ns = account.balance_ns < most ? account.balance_ns : most;
 	account.cost_ns += cost;
+	account.exceptions_ns += account.exceptions ? cpu_ns : 0;
+	account.exceptions = *place_of(NO_FUNCTION);
 	account.due_ns = 0;
 	account.codes = definitions_codes;
 	account.definitions_ns = definitions_ns;
@@ -331,18 +346,10 @@ static void switch_hooks(bool any)
 		thinned_frames_begin(); /* that of hooks_frame.c may have been taken off since budget_begin() */
 	if (!python.monitoring)
 		thinned_frames_changed(any);
-	else if (!any) /* callbacks return DISABLE by themselves */
+	else
+		hooks_monitoring_leave_out_exceptions(*place_of(NO_FUNCTION));
+	if (python.monitoring && !any) /* callbacks return DISABLE by themselves */
 		hooks_monitoring_restart();
-}
-
-/* The place of a function in the set; 0 there: it is not in the set. */
-static uint16_t *place_of(uint32_t id)
-{
-	uint32_t at = id * UINT32_C(2654435761) % PLACES;
-
-	while (budget.places[at] && (budget.now.set.ids[budget.places[at] - 1] & WIRE_ARG_MAX) != id)
-		at = (at + 1) % PLACES;
-	return &budget.places[at];
 }
 
 static enum thinned left_out(uint32_t id)
@@ -436,7 +443,8 @@ static uint32_t take_set(const struct event_counts *counts, uint64_t now_ns)
 		account.longest_ns = times->mean_ns > account.longest_ns ? times->mean_ns : account.longest_ns;
 		taken++;
 	}
-	return taken;
+	/* As the C functions of no function: WIRE_THIN_EXCEPTIONS. */
+	return taken + (counts->exceptions && take(NO_FUNCTION, THINNED_C_CALLS, now_ns + KEEP_LONG_NS));
 }
 
 /*
@@ -584,7 +592,7 @@ static void note_least(void)
 	account.least_said = true;
 	log_line(LOG_WARNING,
 		 "%s cost %.1f %% alone with Python %s: no less is possible. EVPROF_EVENTS=sample costs little",
-		 calls < least ? "exceptions and long calls, which " ENV_BUDGET " does not leave out,"
+		 calls < least ? "the calls and exceptions that " ENV_BUDGET " does not leave out"
 			       : "the calls that " ENV_BUDGET " leaves out",
 		 100 * (calls < least ? account.least_share : calls), python_version());
 }
@@ -647,8 +655,8 @@ static void write_account(void)
 
 	note_begin(cpu_now());
 	text_init(&text, bytes, sizeof(bytes));
-	text_add(&text, "%.3f %.3f %.3f %.6f", account.cost_ns / 1e6, account.program_ns / 1e6, account.cpu_ns / 1e6,
-		 account.longest_ns / 1e6);
+	text_add(&text, "%.3f %.3f %.3f %.6f %.3f", account.cost_ns / 1e6, account.program_ns / 1e6,
+		 account.cpu_ns / 1e6, account.longest_ns / 1e6, account.exceptions_ns / 1e6);
 	define_named(WIRE_DEFINE_BUDGET, 1, string_c(text.bytes));
 }
 

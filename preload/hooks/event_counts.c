@@ -15,13 +15,14 @@
 #define WORDS_MOST 65536
 #define DEPTH 256
 #define MANY_CALLS 64
-#define LONG_SHARE 0.15 /* of what is left otherwise: functions that take long have it, or are not left out */
+#define LONG_SHARE 0.15 /* of what is left otherwise: exceptions, or what takes long, have it or are not left out */
 #define LESS_SHARE 0.01 /* of all events: a function with less is left alone if those with more suffice */
 
 static struct {
 	uint64_t heads[RING_SLOTS]; /* of the rings, at the beginning */
 	uint64_t unrecorded;	    /* count_unrecorded() then */
 	uint64_t left_out;	    /* count_left_out() then */
+	uint64_t raised;	    /* count_raised() then */
 	uint64_t begin_ticks, begin_ns;
 	const struct writer *stack_of; /* the thread whose stack at the beginning this is: ids, innermost first */
 	uint32_t stack[DEPTH], depth;
@@ -73,6 +74,7 @@ void event_counts_begin(void)
 		counts.heads[i] = process->writers[i].slot ? process->writers[i].head : 0;
 	counts.unrecorded = count_unrecorded();
 	counts.left_out = count_left_out();
+	counts.raised = count_raised();
 	counts.begin_ticks = clock_now();
 	counts.begin_ns = clock_ns(CLOCK_MONOTONIC);
 }
@@ -318,6 +320,15 @@ static double leave_out(struct which which, double events, double most)
 	return events;
 }
 
+/* Exceptions, unless that is in vain. Returns the events that are left. */
+static double leave_out_exceptions(double events, double most)
+{
+	double raised = (double)(count_raised() - counts.raised);
+
+	counts.result.exceptions = python.monitoring && events > most && raised >= LONG_SHARE * events;
+	return counts.result.exceptions ? events - raised : events;
+}
+
 /* Those that take long, too, unless that is in vain: they are worth more than the others. */
 static void leave_out_long(double least, double events, double most)
 {
@@ -360,6 +371,7 @@ const struct event_counts *event_counts_choose(double left, double left_long, do
 		events = leave_out((struct which){EVENT_COUNTS_LONG_NS, least * all, steps}, events, left * all);
 		events = leave_out((struct which){EVENT_COUNTS_LONG_NS, 0, steps}, events, left * all);
 	}
+	events = leave_out_exceptions(events, left_long * all);
 	leave_out_long(least * all, events, left_long * all);
 	return &counts.result;
 }

@@ -19,7 +19,8 @@ struct object;
 /* Two interpreters with a GIL each may write at once: then one note is lost. */
 struct unrecorded {
 	_Atomic uint64_t count;
-	_Atomic uint64_t left_out;				    /* reports that nothing can be done about */
+	_Atomic uint64_t left_out;				    /* reports of code that is left out */
+	_Atomic uint64_t raised;				    /* of an exception, in each frame that it passes */
 	_Atomic(const struct object *) callers[UNRECORDED_CALLERS]; /* code objects, of the last ones; may have died */
 };
 extern struct unrecorded unrecorded;
@@ -56,6 +57,20 @@ static inline uint64_t count_left_out(void)
 	return atomic_load_explicit(&unrecorded.left_out, memory_order_relaxed);
 }
 
+/* A report of an exception, recorded or not. GIL held. */
+static inline void note_raised(void)
+{
+	uint64_t count = atomic_load_explicit(&unrecorded.raised, memory_order_relaxed);
+
+	atomic_store_explicit(&unrecorded.raised, count + 1, memory_order_relaxed);
+}
+
+/* So far. */
+static inline uint64_t count_raised(void)
+{
+	return atomic_load_explicit(&unrecorded.raised, memory_order_relaxed);
+}
+
 /* Calls that a function's mean leaves out, if it has many: the thread lost its processor. */
 #define EVENT_COUNTS_LONGEST 4
 
@@ -82,6 +97,7 @@ struct event_counts {
 	struct function_events *at; /* those with events, most events first */
 	uint32_t count;
 	uint64_t events; /* 0: they are in the rings no more */
+	bool exceptions; /* chosen to be left out */
 };
 
 /* The moment from which events count. GIL held. */
@@ -91,8 +107,8 @@ void event_counts_begin(void);
  * Counts, and chooses the functions, and those whose calls of C functions, are to be left out so that the share `left`
  * of the events remains: what takes the least time a call first, and nothing that takes EVENT_COUNTS_LONG_NS or more.
  * If these do not suffice, functions with a share of `least` of the events, then any, and then coroutines that are
- * tasks: what these call belongs to no task meanwhile. If more than the share `left_long` remains then, functions that
- * take less than EVENT_COUNTS_MOST_NS, until that share remains; 1: none.
+ * tasks: what these call belongs to no task meanwhile. If more than the share `left_long` remains then, exceptions, and
+ * functions that take less than EVENT_COUNTS_MOST_NS, until that share remains; 1: none. Neither if that is in vain.
  * GIL held. Valid until the next call.
  */
 #define EVENT_COUNTS_LONG_NS 10000

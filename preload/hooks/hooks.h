@@ -151,6 +151,13 @@ void hooks_monitoring_remove(void);
 /* Switches the events of the current interpreter off or on, between two instructions of the program. GIL held. */
 void hooks_monitoring_enable(bool on);
 
+/*
+ * Exceptions are reported no more, or again, in the current interpreter: those of all code, as Python up to 3.14 knows
+ * no less. GIL held.
+ */
+void hooks_monitoring_leave_out_exceptions(bool leaves_out);
+bool hooks_monitoring_leaves_out_exceptions(void);
+
 /* Events that a callback has switched off by DISABLE come again, those of all tools. GIL held. */
 void hooks_monitoring_restart(void);
 

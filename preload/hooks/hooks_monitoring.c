@@ -342,7 +342,7 @@ static void record_unwind(struct object *const *arguments)
 static void record_throw(struct object *code)
 {
 	record_code_fast(WIRE_THROW, code);
-	thread_self.writer->throwing = 1;
+	thread_self.writer->throwing = !hooks_monitoring_leaves_out_exceptions();
 }
 
 /* As record_unwind(): a generator may catch what raised at RESUME; its whole body has an exception handler. */
@@ -353,8 +353,11 @@ static void record_raise(struct object *const *arguments)
 	if (!writer->throwing && python_unwinds_at_resume(arguments[0], arguments[1]))
 		writer_expect_stack();
 	writer->throwing = 0;
-	if (config.events & EVENT_EXCEPTION)
+	note_raised();
+	if (config.events & EVENT_EXCEPTION && !hooks_monitoring_leaves_out_exceptions())
 		record_exception(arguments[2]);
+	else
+		note_left_out();
 }
 
 /*

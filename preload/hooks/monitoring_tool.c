@@ -199,6 +199,7 @@ struct object *monitoring_of_interpreter(void)
 }
 
 static bool switched_off; /* the events of some interpreter */
+static bool leaves_out_exceptions;
 
 /* python_lock() is held. */
 static int switch_events(struct object *monitoring, bool on)
@@ -208,6 +209,7 @@ static int switch_events(struct object *monitoring, bool on)
 
 	if (tool >= 0 && on && python.free_threaded)
 		process_expect_stacks();
+	leaves_out_exceptions = false;
 	if (tool >= 0)
 		r = set_events(monitoring, tool, on ? wanted_events(events) : 0);
 	if (!r && on && config.budget) /* what was thinned is not */
@@ -310,7 +312,38 @@ void hooks_monitoring_remove(void)
 		/* What a filter hid is reported again to the next one with this id. */
 		python_succeeds(python.PyObject_CallMethod(monitoring, "restart_events", NULL));
 	}
-	switched_off = false;
+	switched_off = leaves_out_exceptions = false;
+	python.PyErr_Clear();
+	python_unlock();
+	thread_self.nesting--;
+}
+
+bool hooks_monitoring_leaves_out_exceptions(void)
+{
+	return leaves_out_exceptions;
+}
+
+/* python_lock() is held. */
+static void switch_exceptions(struct object *monitoring, bool on)
+{
+	struct object *events = python.PyObject_GetAttrString(monitoring, "events");
+	int tool = events ? monitoring_held_tool(monitoring) : -1;
+
+	if (tool >= 0)
+		set_events(monitoring, tool, wanted_events(events) & ~(on ? 0 : monitoring_event_bit(events, "RAISE")));
+	python.Py_DecRef(events);
+	leaves_out_exceptions = !on;
+}
+
+void hooks_monitoring_leave_out_exceptions(bool leaves_out)
+{
+	struct object *monitoring = monitoring_of_interpreter();
+
+	if (!monitoring || leaves_out == leaves_out_exceptions)
+		return;
+	thread_self.nesting++;
+	python_lock();
+	switch_exceptions(monitoring, !leaves_out);
 	python.PyErr_Clear();
 	python_unlock();
 	thread_self.nesting--;

@@ -293,6 +293,49 @@ Test(thinning, c_functions_alone_may_be_missing)
 	thinning_free(thinning);
 }
 
+static int take_exceptions(void *owner, const struct thin_estimate *estimate)
+{
+	cr_assert_eq(estimate->key, THINNED_EXCEPTIONS);
+	*(struct thin_estimate *)owner = *estimate;
+	return 0;
+}
+
+/* 20 stretches of 1 ms without exceptions, which are raised each 0.1 ms; no function is missing. */
+Test(thinning, exceptions_are_estimated)
+{
+	struct thinning *thinning = thinning_new(KEYS);
+	struct thin_estimate exceptions = {0};
+
+	for (uint64_t ms = 1; ms <= 41; ms++) {
+		const uint64_t extra[2] = {ms * 1000000, WIRE_THIN_EXCEPTIONS};
+		uint32_t kind = ms % 2 ? WIRE_THIN : WIRE_THIN_END;
+
+		thinning_change(thinning, wire_extended(kind, 2, wire_thin_value(WIRE_BURST_RANDOM, 0)), extra);
+		for (int i = 0; i < 10 && kind == WIRE_THIN_END; i++)
+			thinning_count_exception(thinning);
+	}
+	cr_assert(thinning_was_exceptions(thinning) && !thinning_was(thinning, 7));
+	cr_assert_eq(thinning_estimate(thinning, TICK_NS, take_exceptions, &exceptions), 0);
+	cr_assert(exceptions.known && fabs(exceptions.missing.calls - 200) < 1, "%f", exceptions.missing.calls);
+	cr_assert(exceptions.width.calls > 0 && exceptions.width.calls < 100, "%f", exceptions.width.calls);
+	thinning_free(thinning);
+}
+
+/* They are left out, and no burst shows one. */
+Test(thinning, exceptions_may_not_be_known)
+{
+	struct thinning *thinning = thinning_new(KEYS);
+	struct thin_estimate exceptions = {0};
+	const uint64_t extra[2] = {1000000, WIRE_THIN_EXCEPTIONS};
+
+	thinning_change(thinning, wire_extended(WIRE_THIN, 2, 0), extra);
+	thinning_count_exception(thinning);
+	cr_assert_eq(thinning->sample_count, 0);
+	cr_assert_eq(thinning_estimate(thinning, TICK_NS, take_exceptions, &exceptions), 0);
+	cr_assert(exceptions.key == THINNED_EXCEPTIONS && !exceptions.known);
+	thinning_free(thinning);
+}
+
 /* What a trace says is bounded by what it defines. */
 Test(thinning, ids_without_a_function_change_nothing)
 {

@@ -58,6 +58,7 @@ struct counting {
 	uint64_t lost;
 	bool has_native_stacks;
 	struct native_stack_counts native_stacks;
+	uint64_t exceptions;
 	uint64_t min_ticks; /* shorter calls do not count */
 	uint32_t max_depth;
 	uint8_t *hidden; /* by key; NULL: no function is hidden */
@@ -145,12 +146,21 @@ static void count_memory(struct counting *counting, const struct replay *replay,
 	held->bytes += bytes;
 }
 
+static __attribute__((noinline)) void count_exception(struct counting *counting)
+{
+	counting->exceptions++;
+	if (counting->replay.thinning)
+		thinning_count_exception(counting->replay.thinning);
+}
+
 static int count_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
 {
 	struct counting *counting = owner;
 
 	if (wire_head_kind(head) == WIRE_GAP)
 		counting->lost += *extra;
+	if (wire_head_kind(head) == WIRE_EXCEPTION)
+		count_exception(counting);
 	if (counting->has_native_stacks)
 		native_stack_count(&counting->native_stacks, head, extra, &replay->native_frame);
 	if (counting->memory)
@@ -401,6 +411,13 @@ static double tick_ns_of(const struct trace_process *process)
 	return (double)trace_span_ns(process, UINT64_C(1) << 32) / (double)(UINT64_C(1) << 32);
 }
 
+static void add_exceptions(struct profile_exceptions *exceptions, const struct thin_estimate *estimate)
+{
+	exceptions->raised += (uint64_t)(estimate->missing.calls + 0.5);
+	exceptions->width2 += estimate->width.calls * estimate->width.calls;
+	exceptions->unknown |= !estimate->known;
+}
+
 static int fold_estimate(void *owner, const struct thin_estimate *estimate)
 {
 	const struct folding *folding = owner;
@@ -409,6 +426,10 @@ static int fold_estimate(void *owner, const struct thin_estimate *estimate)
 	uint32_t row = counting->rows ? counting->rows[estimate->key] : estimate->key, label;
 	struct profile_times *times;
 
+	if (estimate->key == THINNED_EXCEPTIONS) {
+		add_exceptions(&folding->profile->exceptions, estimate);
+		return 0;
+	}
 	if (counting->hidden && counting->hidden[estimate->key])
 		return 0;
 	/* Of most C functions nothing is missing: those of a time range without any call have no row. */
@@ -456,6 +477,11 @@ static int fold_thinned(struct profile *profile, const struct trace_process *pro
 	struct thinning *thinning = counting->replay.thinning;
 	int error = thinning ? thinning_estimate(thinning, tick_ns_of(process), fold_estimate, &folding) : 0;
 
+	if (thinning && thinning_was_exceptions(thinning)) {
+		profile->exceptions.left_out = true;
+		profile->exceptions.recorded += counting->exceptions;
+		profile->exceptions.raised += counting->exceptions;
+	}
 	return thinning && thinning->any && !error ? fold_least(profile, process, counting) : error;
 }
 
@@ -512,6 +538,7 @@ static void clear_counts(struct counting *counting)
 	if (counting->replay.thinning)
 		thinning_clear(counting->replay.thinning);
 	counting->edge_count = 0;
+	counting->exceptions = 0;
 	counting->replay.unmatched = counting->replay.left_open = counting->lost = 0;
 	counting->native_stacks = (struct native_stack_counts){0};
 }

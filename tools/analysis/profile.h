@@ -55,6 +55,15 @@ static inline bool profile_is_estimate(const struct profile_times *times)
 	return times->thinned && !profile_is_least(times);
 }
 
+/* The exceptions of processes that left some out (EVPROF_BUDGET). */
+struct profile_exceptions {
+	bool left_out; /* there are such processes */
+	uint64_t recorded;
+	uint64_t raised; /* with an estimate of those that were not recorded */
+	double width2;	 /* half of its interval, squared */
+	bool unknown;	 /* there is no interval */
+};
+
 /* A caller and its callee. */
 struct profile_edge {
 	uint32_t caller; /* label numbers */
@@ -83,6 +92,7 @@ struct profile {
 	uint64_t unmatched;	     /* ends without a call, and calls that the end of another function closed */
 	uint64_t open;		     /* calls still open when the events of their thread ended */
 	uint64_t lost;		     /* events in gaps, as far as the gaps count them */
+	struct profile_exceptions exceptions;
 	struct native_stack_counts native_stacks;
 };
 

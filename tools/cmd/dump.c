@@ -266,7 +266,10 @@ static void put_freed(struct output *output, const struct merge_event *event)
 	output_u64(output, event->extra[2]);
 }
 
-/* The CPU time of the change, then name and place of each thinned function; "C calls" where only those are. */
+/*
+ * The CPU time of the change, then name and place of each thinned function; "C calls" where only those are;
+ * "exceptions" for them.
+ */
 static void put_thinned(struct output *output, const struct merge_event *event)
 {
 	output_u64(output, wire_extra_words(event->head) ? *event->extra : 0);
@@ -276,6 +279,10 @@ static void put_thinned(struct output *output, const struct merge_event *event)
 		if (!id)
 			continue;
 		output_char(output, '\t');
+		if (id == WIRE_THIN_EXCEPTIONS) {
+			output_string(output, "exceptions");
+			continue;
+		}
 		put_code(output, event->process, id & WIRE_ARG_MAX);
 		if (id & WIRE_THIN_C_CALLS)
 			output_string(output, "\tC calls");

@@ -19,6 +19,7 @@
 #include "util/cli.h"
 #include "util/output.h"
 #include "util/progress.h"
+#include "util/terminal.h"
 
 static const char help_text[] =
     "usage: evprof info [options] TRACE...\n"
@@ -138,6 +139,7 @@ static json_t *json_process(struct trace *trace, const struct trace_process *pro
 						  "sampler", "samples", "samples_torn", "samples_dropped"};
 	json_t *object = json_pack("{s:I, s:I}", "pid", (json_int_t)process->pid, "ppid", (json_int_t)process->ppid);
 	json_t *threads = json_array();
+	struct trace_account account;
 
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
 		copy_member(object, process->meta, members[i]);
@@ -145,6 +147,8 @@ static json_t *json_process(struct trace *trace, const struct trace_process *pro
 		copy_member(object, process->end, end_members[i]);
 	copy_member(object, process->meta, "events");
 	json_object_set_new(object, "events_changes", json_changes(trace, process));
+	if (trace_process_account(process, &account))
+		json_object_set_new(object, "exceptions_left_out_ms", json_real(account.exceptions_ms));
 	json_object_set_new(object, "signal_name", json_signal_name(process));
 	if (counts_native_stacks(process, quick)) {
 		struct native_stack_counts counts = {0};
@@ -309,6 +313,17 @@ static void print_changes(struct output *output, const struct trace *trace, cons
 }
 
 /* Prints what the settings of the recording leave out or add. */
+static void print_budget(struct output *output, const struct trace_process *process)
+{
+	char text[TERMINAL_NUMBER_BYTES];
+	struct trace_account account;
+
+	output_format(output, "; within a budget of %g%%", trace_process_budget(process));
+	if (trace_process_account(process, &account) && account.exceptions_ms > 0)
+		output_format(output, ", without exceptions in %s of CPU time",
+			      terminal_time(account.exceptions_ms * 1e6, text));
+}
+
 static void print_settings(struct output *output, struct trace *trace, const struct trace_process *process, bool quick)
 {
 	if (trace_process_has_native_stacks(process))
@@ -327,7 +342,7 @@ static void print_settings(struct output *output, struct trace *trace, const str
 		output_format(output, "; memory sampled every %llu bytes",
 			      (unsigned long long)trace_process_memory_interval(process));
 	if (trace_process_budget(process) > 0)
-		output_format(output, "; within a budget of %g%%", trace_process_budget(process));
+		print_budget(output, process);
 	if (trace_process_is_alive_only(process))
 		output_string(output, "; only what is alive was kept");
 	if (json_object_get(process->end, "sampler"))

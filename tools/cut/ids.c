@@ -137,9 +137,9 @@ static void rewrite_thinned(struct ids *ids, uint32_t head, const uint64_t **ext
 	words[0] = **extra;
 	for (unsigned i = 0; i < WIRE_THIN_MOST; i++) {
 		uint32_t thinned = wire_thinned(head, *extra, i);
-		uint32_t id = thinned ? ids_of(ids, IDS_CODE, thinned & WIRE_ARG_MAX) : 0;
+		uint32_t code = thinned & WIRE_ARG_MAX, id = code ? ids_of(ids, IDS_CODE, code) : 0;
 
-		if (id)
+		if (id || thinned == WIRE_THIN_EXCEPTIONS)
 			words[1 + i / 2] |= (uint64_t)(id | (thinned & WIRE_THIN_C_CALLS)) << i % 2 * 32;
 	}
 	*extra = words;

@@ -271,22 +271,47 @@ static void walk_thin(void *owner, struct replay *replay, uint32_t head, const u
 
 #define THINNED_NAMED 5
 
+static void put_thinned(const struct call_walk *walk, uint32_t thinned, struct output *output)
+{
+	uint32_t key = thinned & ~1u;
+	char *name;
+
+	if (thinned == THINNED_EXCEPTIONS) {
+		output_string(output, "exceptions");
+		return;
+	}
+	name = label_display(walk_definition(walk, key), false, key / 2);
+	output_string(output, thinned & 1 ? "C functions that " : "");
+	output_string(output, name ? name : "?");
+	output_string(output, thinned & 1 ? " calls" : "");
+	free(name);
+}
+
+static bool has_exceptions(const struct walk_thinned *thinned)
+{
+	for (uint32_t i = 0; i < thinned->count; i++)
+		if (thinned->keys[i] == THINNED_EXCEPTIONS)
+			return true;
+	return false;
+}
+
 char *walk_thinned_text(const struct call_walk *walk, const struct walk_thinned *thinned)
 {
 	struct output output;
+	uint32_t named = 0;
 	size_t length;
 
 	if (output_open_memory(&output) < 0)
 		return NULL;
-	for (uint32_t i = 0; i < thinned->count && i < THINNED_NAMED; i++) {
-		uint32_t key = thinned->keys[i] & ~1u;
-		char *name = label_display(walk_definition(walk, key), false, key / 2);
-
-		output_string(&output, i ? ", " : "");
-		output_string(&output, thinned->keys[i] & 1 ? "C functions that " : "");
-		output_string(&output, name ? name : "?");
-		output_string(&output, thinned->keys[i] & 1 ? " calls" : "");
-		free(name);
+	if (has_exceptions(thinned)) {
+		put_thinned(walk, THINNED_EXCEPTIONS, &output);
+		named++;
+	}
+	for (uint32_t i = 0; i < thinned->count && named < THINNED_NAMED; i++) {
+		if (thinned->keys[i] == THINNED_EXCEPTIONS)
+			continue;
+		output_string(&output, named++ ? ", " : "");
+		put_thinned(walk, thinned->keys[i], &output);
 	}
 	if (thinned->count > THINNED_NAMED)
 		output_format(&output, ", and %u more", thinned->count - THINNED_NAMED);

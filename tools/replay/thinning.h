@@ -32,7 +32,7 @@ struct thin_change {
 	uint32_t head;		       /* of an event */
 	uint32_t first_key, key_count; /* in thinning->change_keys */
 	uint64_t ends;		       /* of calls of functions that are not thinned */
-	uint64_t events;	       /* calls and ends, of all */
+	uint64_t events;	       /* calls and ends, of all, and exceptions that are in a sample */
 };
 
 struct thin_values {
@@ -63,7 +63,7 @@ struct thinning {
 	uint8_t *state;	  /* by thinned_key(): enum thin_state, in the thread that is read */
 	uint8_t *thinned; /* likewise: it was, at some time */
 	uint32_t keys;
-	bool any;		  /* something was thinned at some time */
+	bool any;		  /* some function was thinned at some time */
 	uint64_t at_ns;		  /* the thread's last change; 0: none */
 	uint32_t at_key;	  /* how many of its keys the thread has named, in the order of the change */
 	struct thin_inner *inner; /* by depth of the stack, since the last change */
@@ -84,13 +84,17 @@ struct thinning {
 };
 
 struct thin_estimate {
-	uint32_t key;
+	uint32_t key;		    /* THINNED_EXCEPTIONS: its calls are exceptions */
 	struct thin_values missing; /* estimate of what was not recorded */
 	struct thin_values width;   /* half of the interval */
 	bool known;		    /* there were two bursts at least */
 };
 
-/* Number i of a WIRE_THIN or WIRE_THIN_END: the key of a thinned function; plus 1: only of the C functions it calls. */
+/*
+ * Number i of a WIRE_THIN or WIRE_THIN_END: the key of a thinned function; plus 1: only of the C functions it calls;
+ * THINNED_EXCEPTIONS; 0: none.
+ */
+#define THINNED_EXCEPTIONS 1u
 static inline uint32_t thinned_key(uint32_t head, const uint64_t *extra, unsigned i)
 {
 	uint32_t word = wire_thinned(head, extra, i);
@@ -119,6 +123,12 @@ static inline bool thinning_samples(const struct thinning *thinning, uint32_t ke
 	return key < thinning->keys && thinning->state[key] == THIN_SAMPLED;
 }
 
+/* Whether some exceptions are missing. */
+static inline bool thinning_was_exceptions(const struct thinning *thinning)
+{
+	return THINNED_EXCEPTIONS < thinning->keys && thinning->thinned[THINNED_EXCEPTIONS];
+}
+
 /* Whether its calls are not recorded now. */
 static inline bool thinning_misses(const struct thinning *thinning, uint32_t key)
 {
@@ -132,6 +142,9 @@ struct thin_call {
 	uint32_t depth;	 /* how many calls are on the stack without it */
 	struct thin_values values;
 };
+
+/* An exception that is raised. */
+void thinning_count_exception(struct thinning *thinning);
 
 /* True: it is in the sample of a thinned function. */
 bool thinning_count(struct thinning *thinning, const struct thin_call *call);

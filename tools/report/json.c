@@ -117,6 +117,16 @@ static void put_owner(struct output *output, const struct report_table *table)
 		output_string(output, "\"thread\": null, ");
 }
 
+static void put_exceptions(struct output *output, const struct profile_exceptions *exceptions)
+{
+	output_format(output, "\"exceptions\": {\"raised\": %" PRIu64 ", \"raised_error\": ", exceptions->raised);
+	if (exceptions->unknown)
+		output_string(output, "null");
+	else
+		output_format(output, "%.1f", sqrt(exceptions->width2));
+	output_format(output, ", \"recorded\": %" PRIu64 "}, ", exceptions->recorded);
+}
+
 static void put_table(struct output *output, const struct report_style *style, const struct report_table *table)
 {
 	const struct report_rows *rows = table->rows;
@@ -130,6 +140,8 @@ static void put_table(struct output *output, const struct report_style *style, c
 		output_format(output, "\"memory_interval\": %" PRIu64 ", ", table->memory_interval);
 	if (rows->sums.thinned)
 		output_string(output, "\"estimated\": true, ");
+	if (profile->exceptions.left_out)
+		put_exceptions(output, &profile->exceptions);
 	if (profile->native_stacks.allocations)
 		output_format(output, "\"native_stacks\": {\"allocations\": %" PRIu64 ", \"without\": %" PRIu64 "}, ",
 			      profile->native_stacks.allocations, profile->native_stacks.without);

@@ -223,6 +223,16 @@ void report_print_owner(struct output *output, const struct report_style *style,
 	output_string(output, "\n\n");
 }
 
+static void print_exceptions(struct output *output, const struct profile_exceptions *exceptions)
+{
+	char percent[REPORT_PERCENT_BYTES] = "±?";
+
+	if (!exceptions->unknown)
+		report_percent(exceptions->width2, (double)exceptions->raised, percent);
+	output_format(output, "   of ~%" PRIu64 " %s exceptions %" PRIu64 " were recorded\n", exceptions->raised,
+		      percent, exceptions->recorded);
+}
+
 void report_print_losses(struct output *output, const struct report_table *table)
 {
 	const struct native_stack_counts *native_stacks = &table->rows->profile->native_stacks;
@@ -230,6 +240,8 @@ void report_print_losses(struct output *output, const struct report_table *table
 
 	if (lost)
 		output_format(output, "   %" PRIu64 " events were lost: counts and times are too small\n", lost);
+	if (table->rows->profile->exceptions.left_out)
+		print_exceptions(output, &table->rows->profile->exceptions);
 	if (native_stacks->without)
 		output_format(output, "   %" PRIu64 " of %" PRIu64 " allocations have no native stack\n",
 			      native_stacks->without, native_stacks->allocations);

@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -264,22 +263,19 @@ static int put_memory(struct summary *summary)
 /* What recording has cost under a budget, in all processes whose account the trace has. */
 static void put_account(struct summary *summary)
 {
-	double cost_ms = 0, bare_ms = 0, longest_ms = 0, cost, part, cpu;
-	char text[TERMINAL_NUMBER_BYTES], account[128];
+	double cost_ms = 0, bare_ms = 0, longest_ms = 0, exceptions_ms = 0;
+	char text[TERMINAL_NUMBER_BYTES];
 
 	for (uint32_t i = 0; i < summary->trace->process_count; i++) {
 		const struct trace_process *process = summary->trace->processes[i];
-		double longest = 0;
+		struct trace_account account;
 
-		if (!process || !process->budget.length)
+		if (!process || !trace_process_account(process, &account))
 			continue;
-		snprintf(account, sizeof(account), "%.*s", (int)process->budget.length, process->budget.at);
-		if (sscanf(account, "%lf %lf %lf %lf", &cost, &part, &cpu, &longest) >= 3 && isfinite(cpu) &&
-		    cpu > part) {
-			cost_ms += cost;
-			bare_ms += cpu - part;
-			longest_ms = longest > longest_ms ? longest : longest_ms;
-		}
+		cost_ms += account.cost_ms;
+		bare_ms += account.cpu_ms - account.part_ms;
+		longest_ms = account.longest_ms > longest_ms ? account.longest_ms : longest_ms;
+		exceptions_ms += account.exceptions_ms;
 	}
 	if (bare_ms > 0)
 		output_format(summary->output, "; it cost %s of CPU time until Python's end, %.1f%% (budget: %s)",
@@ -288,6 +284,9 @@ static void put_account(struct summary *summary)
 	if (bare_ms > 0 && longest_ms > 0)
 		output_format(summary->output, "; left out were functions of up to %s a call",
 			      terminal_time(longest_ms * 1e6, text));
+	if (bare_ms > 0 && exceptions_ms > 0)
+		output_format(summary->output, "; exceptions were left out in %s",
+			      terminal_time(exceptions_ms * 1e6, text));
 }
 
 static int put_recording(struct summary *summary, uint64_t events)

@@ -4,6 +4,7 @@
 #include "trace/trace.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -208,6 +209,18 @@ double trace_budget(const struct trace *trace)
 	for (uint32_t i = 0; i < trace->process_count && percent <= 0; i++)
 		percent = trace->processes[i] ? trace_process_budget(trace->processes[i]) : 0;
 	return percent;
+}
+
+bool trace_process_account(const struct trace_process *process, struct trace_account *account)
+{
+	char text[128];
+
+	*account = (struct trace_account){0};
+	snprintf(text, sizeof(text), "%.*s", (int)process->budget.length, process->budget.at);
+	return sscanf(text, "%lf %lf %lf %lf %lf", &account->cost_ms, &account->part_ms, &account->cpu_ms,
+		      &account->longest_ms, &account->exceptions_ms) >= 3 &&
+	       isfinite(account->cost_ms) && isfinite(account->longest_ms) && isfinite(account->exceptions_ms) &&
+	       isfinite(account->cpu_ms) && account->cpu_ms > account->part_ms;
 }
 
 void trace_warn_of_budget(const struct trace *trace)

@@ -240,6 +240,18 @@ uint64_t trace_memory_interval(const struct trace *trace);
 double trace_process_budget(const struct trace_process *process);
 double trace_budget(const struct trace *trace);
 
+/* What the budget of a process has spent: CPU time in ms. */
+struct trace_account {
+	double cost_ms;	      /* of recording, its collector's share included */
+	double part_ms;	      /* of that, what the process itself has used */
+	double cpu_ms;	      /* of the process */
+	double longest_ms;    /* the longest mean of the functions that were left out; 0: none */
+	double exceptions_ms; /* of the process, while exceptions were left out */
+};
+
+/* False: the trace does not have it, as that of a program which was killed. */
+bool trace_process_account(const struct trace_process *process, struct trace_account *account);
+
 /* Whether it has what was alive at its end and sums of the rest, without events (EVPROF_KEEP=alive). */
 bool trace_process_is_alive_only(const struct trace_process *process);
 /* Whether any of its processes has that. */

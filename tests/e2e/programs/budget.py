@@ -32,9 +32,13 @@ def other(x):
     return x
 
 
+class Raised(KeyError):
+    pass
+
+
 def raises():
     counts.raises += 1
-    raise KeyError
+    raise Raised
 
 
 def fib(n):

@@ -29,7 +29,7 @@ function showNotes() {
 		choice.deepest && `calls at most ${choice.deepest} deep`].filter(Boolean);
 	const notes = [
 		meta.sampled && `Sampled ${meta.sampled} times a second: calls are those that were seen, times are estimates.`,
-		meta.budget && `Recorded within a budget of ${meta.budget} %: where the timeline is hatched, calls of short functions were not recorded; their time is in their callers. The flame graph has what was recorded. ~ in the table is an estimate.`,
+		meta.budget && `Recorded within a budget of ${meta.budget} %: where the timeline is hatched, calls of short functions were not recorded, or exceptions; the time of the calls is in their callers. The flame graph has what was recorded. ~ in the table is an estimate.`,
 		meta.memory_interval && `Memory is sampled every ${bytesText(meta.memory_interval)}: figures are estimates.`,
 		meta.alive_only && "Memory is what is alive at the end, and sums: the curve has no block that was freed, so it shows no peak.",
 		textAt(meta.missing) && `The trace is not whole: ${textAt(meta.missing)}.`,
