@@ -34,7 +34,7 @@
 #define LOOK_NS 20000000	  /* between two looks at the cost, while all is recorded ... */
 #define LOOK_SOON_NS 10000000	  /* ... after a choice, and twice the time after each look ... */
 #define LOOK_THINNED_NS 100000000 /* ... up to this */
-#define LOOK_LONG_NS 40000000	  /* shows functions that take up to EVENT_COUNTS_MOST_NS */
+#define LOOK_LONG_NS 40000000	  /* shows functions that take up to EVENT_COUNTS_MOST_NS; a debt that lasts */
 #define AGAIN_NS 2000000
 #define BURST_WAIT_MIN_NS 100000000.0 /* mean time from a burst to the next one */
 #define BURST_WAIT_MAX_NS 5e9
@@ -444,7 +444,7 @@ static uint32_t take_set(const struct event_counts *counts, uint64_t now_ns)
 		taken++;
 	}
 	/* As the C functions of no function: WIRE_THIN_EXCEPTIONS. */
-	return taken + (counts->exceptions && take(NO_FUNCTION, THINNED_C_CALLS, now_ns + KEEP_LONG_NS));
+	return taken + (counts->exceptions && take(NO_FUNCTION, THINNED_C_CALLS, now_ns + KEEP_NS));
 }
 
 /*
@@ -480,19 +480,26 @@ static void plan_burst(double cost_ns, uint64_t now_ns)
 	budget.listen_ns = now_ns + (uint64_t)wait;
 }
 
+/* Whether what is thinned has not paid a debt. */
+static bool in_lasting_debt(uint64_t now_ns)
+{
+	return budget.thinned && account.balance_ns < 0 && now_ns - budget.chosen_ns >= LOOK_LONG_NS;
+}
+
 /*
  * Chooses from the events since begin_ns; long_too: what takes long, too. False: the rings have none of them any more.
  */
 static bool choose(uint64_t now_ns, bool long_too)
 {
 	double full = share_since(now_ns), wanted = wanted_share(), ns = (double)(now_ns - budget.begin_ns);
+	double most_left = LEAVE * allowed_share() / full;
 	const struct event_counts *counts = NULL;
 	bool over = full > wanted;
 	uint32_t taken = 0;
 
 	if (over || budget.listens)
-		counts = event_counts_choose(over ? wanted / full : 1, long_too ? LEAVE * allowed_share() / full : 1,
-					     LEAST_OF_BUDGET * allowed_share() / full);
+		counts = event_counts_choose(over ? wanted / full : 1, in_lasting_debt(now_ns) ? most_left : 1,
+					     long_too ? most_left : 1, LEAST_OF_BUDGET * allowed_share() / full);
 	if (over) {
 		taken = take_set(counts, now_ns);
 		budget.expected = taken || !counts->events ? 0 : full;

@@ -9,8 +9,8 @@
  *   burst    at a random time all events are recorded for some 1.2 ms, of which the last 0.8 are a sample; then
  *            functions are chosen anew. What was thinned before stays so for two seconds of CPU time since it was
  *            called too often: a burst shows one phase of the program.
- *   long     a debt that cannot be paid so: from 3.12 on exceptions are left out, too, then functions of 10 to 100 us,
- *            for eight seconds.
+ *   long     a debt that cannot be paid so: from 3.12 on exceptions are left out, too, for two seconds, then functions
+ *            of 10 to 100 us, for eight.
  *
  * A function is thinned as a whole: its calls and ends, and the calls of C functions that it makes. So each C function
  * is recorded exactly but for the calls that thinned functions make. A thinned code object has CODE_THINNED in its id.

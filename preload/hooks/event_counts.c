@@ -358,7 +358,7 @@ static void count_events(double tick_ns)
 	counts.result = (struct event_counts){.at = counts.at, .count = counts.count, .events = counts.events};
 }
 
-const struct event_counts *event_counts_choose(double left, double left_long, double least)
+const struct event_counts *event_counts_choose(double left, double left_exceptions, double left_long, double least)
 {
 	double tick_ns = (double)(clock_ns(CLOCK_MONOTONIC) - counts.begin_ns) /
 			 (double)(clock_now() - counts.begin_ticks + 1),
@@ -371,7 +371,7 @@ const struct event_counts *event_counts_choose(double left, double left_long, do
 		events = leave_out((struct which){EVENT_COUNTS_LONG_NS, least * all, steps}, events, left * all);
 		events = leave_out((struct which){EVENT_COUNTS_LONG_NS, 0, steps}, events, left * all);
 	}
-	events = leave_out_exceptions(events, left_long * all);
+	events = leave_out_exceptions(events, left_exceptions * all);
 	leave_out_long(least * all, events, left_long * all);
 	return &counts.result;
 }

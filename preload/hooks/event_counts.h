@@ -107,12 +107,13 @@ void event_counts_begin(void);
  * Counts, and chooses the functions, and those whose calls of C functions, are to be left out so that the share `left`
  * of the events remains: what takes the least time a call first, and nothing that takes EVENT_COUNTS_LONG_NS or more.
  * If these do not suffice, functions with a share of `least` of the events, then any, and then coroutines that are
- * tasks: what these call belongs to no task meanwhile. If more than the share `left_long` remains then, exceptions, and
- * functions that take less than EVENT_COUNTS_MOST_NS, until that share remains; 1: none. Neither if that is in vain.
+ * tasks: what these call belongs to no task meanwhile. If more than the share `left_exceptions` remains then,
+ * exceptions, and if more than `left_long`, functions that take less than EVENT_COUNTS_MOST_NS, until that share
+ * remains; 1: none. Neither if that is in vain.
  * GIL held. Valid until the next call.
  */
 #define EVENT_COUNTS_LONG_NS 10000
 #define EVENT_COUNTS_MOST_NS 100000
-const struct event_counts *event_counts_choose(double left, double left_long, double least);
+const struct event_counts *event_counts_choose(double left, double left_exceptions, double left_long, double least);
 
 #endif
