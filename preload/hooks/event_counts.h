@@ -40,15 +40,19 @@ static inline uint64_t count_unrecorded(void)
 	return atomic_load_explicit(&unrecorded.count, memory_order_relaxed);
 }
 
+/* GIL held. */
+static inline void count_one(_Atomic uint64_t *counter)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
 /*
  * A report that costs although its code is left out: the last one of each place, before it is switched off; and, as
  * sys.monitoring reports exceptions in all code, each frame that one passes. GIL held.
  */
 static inline void note_left_out(void)
 {
-	uint64_t count = atomic_load_explicit(&unrecorded.left_out, memory_order_relaxed);
-
-	atomic_store_explicit(&unrecorded.left_out, count + 1, memory_order_relaxed);
+	count_one(&unrecorded.left_out);
 }
 
 /* So far. */
@@ -60,9 +64,7 @@ static inline uint64_t count_left_out(void)
 /* A report of an exception, recorded or not. GIL held. */
 static inline void note_raised(void)
 {
-	uint64_t count = atomic_load_explicit(&unrecorded.raised, memory_order_relaxed);
-
-	atomic_store_explicit(&unrecorded.raised, count + 1, memory_order_relaxed);
+	count_one(&unrecorded.raised);
 }
 
 /* So far. */

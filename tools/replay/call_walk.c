@@ -274,13 +274,8 @@ static void walk_thin(void *owner, struct replay *replay, uint32_t head, const u
 static void put_thinned(const struct call_walk *walk, uint32_t thinned, struct output *output)
 {
 	uint32_t key = thinned & ~1u;
-	char *name;
+	char *name = label_display(walk_definition(walk, key), false, key / 2);
 
-	if (thinned == THINNED_EXCEPTIONS) {
-		output_string(output, "exceptions");
-		return;
-	}
-	name = label_display(walk_definition(walk, key), false, key / 2);
 	output_string(output, thinned & 1 ? "C functions that " : "");
 	output_string(output, name ? name : "?");
 	output_string(output, thinned & 1 ? " calls" : "");
@@ -304,7 +299,7 @@ char *walk_thinned_text(const struct call_walk *walk, const struct walk_thinned 
 	if (output_open_memory(&output) < 0)
 		return NULL;
 	if (has_exceptions(thinned)) {
-		put_thinned(walk, THINNED_EXCEPTIONS, &output);
+		output_string(&output, "exceptions");
 		named++;
 	}
 	for (uint32_t i = 0; i < thinned->count && named < THINNED_NAMED; i++) {

@@ -16,17 +16,23 @@ int report_percent(double width2, double value, char text[REPORT_PERCENT_BYTES])
 	return snprintf(text, REPORT_PERCENT_BYTES, percent < 10 ? "±%.1f%%" : "±%.0f%%", percent);
 }
 
-/* "~1234567 ±2.1%", "~12 ±?", ">=12" of a caller. */
-static int format_thinned(char text[REPORT_CALLS_BYTES], const struct profile_times *times)
+/* "~1234567 ±2.1%", "~12 ±?". */
+static int format_estimate(char text[REPORT_CALLS_BYTES], uint64_t number, double width2, bool unknown)
 {
 	char percent[REPORT_PERCENT_BYTES] = "±?";
 
+	if (!unknown)
+		report_percent(width2, (double)number, percent);
+	/* ± has two bytes */
+	return snprintf(text, REPORT_CALLS_BYTES, "~%" PRIu64 " %s", number, percent) - 1;
+}
+
+/* Likewise; ">=12" of a caller. */
+static int format_thinned(char text[REPORT_CALLS_BYTES], const struct profile_times *times)
+{
 	if (profile_is_least(times))
 		return snprintf(text, REPORT_CALLS_BYTES, ">=%" PRIu64, times->calls);
-	if (!times->unknown)
-		report_percent(times->calls_width2, (double)times->calls, percent);
-	/* ± has two bytes */
-	return snprintf(text, REPORT_CALLS_BYTES, "~%" PRIu64 " %s", times->calls, percent) - 1;
+	return format_estimate(text, times->calls, times->calls_width2, times->unknown);
 }
 
 int report_format_calls(char text[REPORT_CALLS_BYTES], const struct profile_times *times)
@@ -225,12 +231,10 @@ void report_print_owner(struct output *output, const struct report_style *style,
 
 static void print_exceptions(struct output *output, const struct profile_exceptions *exceptions)
 {
-	char percent[REPORT_PERCENT_BYTES] = "±?";
+	char raised[REPORT_CALLS_BYTES];
 
-	if (!exceptions->unknown)
-		report_percent(exceptions->width2, (double)exceptions->raised, percent);
-	output_format(output, "   of ~%" PRIu64 " %s exceptions %" PRIu64 " were recorded\n", exceptions->raised,
-		      percent, exceptions->recorded);
+	format_estimate(raised, exceptions->raised, exceptions->width2, exceptions->unknown);
+	output_format(output, "   of %s exceptions %" PRIu64 " were recorded\n", raised, exceptions->recorded);
 }
 
 void report_print_losses(struct output *output, const struct report_table *table)

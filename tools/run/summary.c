@@ -277,14 +277,15 @@ static void put_account(struct summary *summary)
 		longest_ms = account.longest_ms > longest_ms ? account.longest_ms : longest_ms;
 		exceptions_ms += account.exceptions_ms;
 	}
-	if (bare_ms > 0)
-		output_format(summary->output, "; it cost %s of CPU time until Python's end, %.1f%% (budget: %s)",
-			      terminal_time(cost_ms * 1e6, text), 100 * cost_ms / bare_ms,
-			      getenv(ENV_BUDGET) ? getenv(ENV_BUDGET) : "?");
-	if (bare_ms > 0 && longest_ms > 0)
+	if (bare_ms <= 0)
+		return;
+	output_format(summary->output, "; it cost %s of CPU time until Python's end, %.1f%% (budget: %s)",
+		      terminal_time(cost_ms * 1e6, text), 100 * cost_ms / bare_ms,
+		      getenv(ENV_BUDGET) ? getenv(ENV_BUDGET) : "?");
+	if (longest_ms > 0)
 		output_format(summary->output, "; left out were functions of up to %s a call",
 			      terminal_time(longest_ms * 1e6, text));
-	if (bare_ms > 0 && exceptions_ms > 0)
+	if (exceptions_ms > 0)
 		output_format(summary->output, "; exceptions were left out in %s",
 			      terminal_time(exceptions_ms * 1e6, text));
 }
