@@ -510,15 +510,19 @@ static const char *find_fields(struct layout *layout, struct process *process)
 	return NULL;
 }
 
-/* The program runs meanwhile: a thread that calls or returns has no stack for a moment. */
+/*
+ * The program runs meanwhile: a thread that calls or returns has no stack for a moment. Where no thread has one in all
+ * looks, none is in Python code, and none is searched for.
+ */
 static const char *find_fields_in_time(struct layout *layout, struct process *process)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	const struct sampling before = layout->fields;
 	const char *unknown = find_fields(layout, process);
 
-	for (int tries = 1; unknown && tries < TRIES; tries++) {
+	for (int tries = 1; (unknown || !layout->fields.frame_instruction) && tries < TRIES; tries++) {
 		nanosleep(&pause, NULL);
+		remote_refresh(process->remote);
 		layout->fields = before;
 		unknown = find_fields(layout, process);
 	}

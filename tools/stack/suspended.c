@@ -388,7 +388,10 @@ int suspended_read(const struct layout *layout, struct process *process, struct 
 	struct search search = {.layout = layout, .process = process};
 	int r = 0;
 
-	if (!layout->row->layout.frame_stack || layout->free_threaded || !layout->fields.frame_instruction)
+	if (!layout->row->layout.frame_stack || layout->free_threaded)
+		return 0;
+	suspended->cut = !layout->fields.frame_instruction; /* no thread has shown where a frame has it */
+	if (suspended->cut)
 		return 0;
 	remote_refresh(process->remote);
 	suspended->cut = !gc_lists_walk(layout, process, visit, &search);
