@@ -175,11 +175,22 @@ SCENARIO(stack, greenlets_of_gevent, SUPPORTED)
 }
 
 /* Tasks of asyncio and of other loops. */
-SCENARIO(stack, suspended, SUPPORTED)
+static void expect_tasks(const struct python *python, const char *how)
 {
 	struct outcome *outcome;
 
 	python_needs(python, "ctypes");
-	outcome = run(.python = python, .how = JOB_BARE, .args = {"@suspended.py", build_path("evprof")});
+	outcome = run(.python = python, .how = JOB_BARE, .args = {"@suspended.py", build_path("evprof"), how});
 	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"), "the tasks are those of asyncio");
+}
+
+SCENARIO(stack, suspended, SUPPORTED)
+{
+	expect_tasks(python, NULL);
+}
+
+/* Objects are in lists of the collector's own meanwhile. */
+SCENARIO(stack, suspended_while_garbage_is_collected, SUPPORTED)
+{
+	expect_tasks(python, "collected");
 }

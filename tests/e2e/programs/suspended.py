@@ -1,7 +1,8 @@
-"""Has evprof stack print its suspended tasks: python suspended.py EVPROF.
+"""Has evprof stack print its suspended tasks: python suspended.py EVPROF [collected].
 
 The oracle is Python itself: for each task of asyncio.all_tasks() the chain of cr_await (ag_await, gi_yieldfrom), with the line of each
-frame. A coroutine that no task has stands for one of another loop. Ends with status 1 and a line for each difference.
+frame. A coroutine that no task has stands for one of another loop. With "collected" the garbage collector runs meanwhile, of
+many looks, and each that says it is complete has to be. Ends with status 1 and a line for each difference.
 """
 import asyncio
 import ctypes
@@ -10,6 +11,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 import types
 
 EVPROF = sys.argv[1]
@@ -86,6 +89,35 @@ def chain(thing):
     return frames
 
 
+def look():
+    text = subprocess.check_output([EVPROF, "stack", "--json", str(os.getpid())])
+    (process,) = json.loads(text.decode())["processes"]
+    return process
+
+
+def compare(wanted, process):
+    found = sorted([task["name"], [[frame["file"], frame["line"], frame["function"]] for frame in task["frames"]]]
+                   for task in process["tasks"])
+    differences = ["not there: %s" % one for one in wanted if one not in found] + ["too much: %s" % one for one in found if one not in wanted]
+    if max([len(one[1]) for one in found] + [0]) < 42:
+        differences.append("the longest is too short")
+    return differences
+
+
+def collects():
+    many = [[number] for number in range(30000)]
+    while many:
+        gc.collect()
+        time.sleep(0.005)
+
+
+def look_while_collected(wanted):
+    threading.Thread(target=collects, daemon=True).start()
+    whole = [process for process in (look() for _ in range(40)) if process["tasks_complete"]]
+    differences = [difference for process in whole for difference in compare(wanted, process)]
+    return differences[:9] if whole else ["no look was complete"]
+
+
 async def main():
     lock = asyncio.Lock()
     await lock.acquire()
@@ -98,13 +130,13 @@ async def main():
         await asyncio.sleep(0)
     tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     wanted = sorted([task.get_name(), chain(task.get_coro())] for task in tasks) + [["", chain(other)]]
-    text = subprocess.check_output([EVPROF, "stack", "--json", str(os.getpid())])
-    (process,) = json.loads(text.decode())["processes"]
-    found = sorted([task["name"], [[frame["file"], frame["line"], frame["function"]] for frame in task["frames"]]]
-                   for task in process["tasks"])
-    differences = ["not there: %s" % one for one in wanted if one not in found] + ["too much: %s" % one for one in found if one not in wanted]
-    if len(wanted) < 9 or not process["tasks_complete"] or max(len(one[1]) for one in found) < 42:
-        differences.append("%d wanted, complete: %s" % (len(wanted), process["tasks_complete"]))
+    if sys.argv[2:] == ["collected"]:
+        differences = look_while_collected(wanted)
+    else:
+        process = look()
+        differences = compare(wanted, process)
+        if len(wanted) < 9 or not process["tasks_complete"]:
+            differences.append("%d wanted, complete: %s" % (len(wanted), process["tasks_complete"]))
     print(ascii("\n".join(differences)) if differences else "same")
     sys.stdout.flush()
     os._exit(1 if differences else 0)
