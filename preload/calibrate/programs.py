@@ -100,8 +100,8 @@ exec('def distances(times, x=(1, 2)):\n    n = times\n    if n is None:\n' + far
 def appends(times):
     l = []
     for i in times: l.append(i)
-def c_functions(times, x=(1, 2)):
-    for i in times: len(x); isinstance(x, tuple); max(x)
+def c_functions(times, x=(1, 2), y='a'):
+    for i in times: len(x); isinstance(x, tuple); ord(y)
 def methods(times, x={}, y='abc'):
     l = []
     for i in times: x.get(1); l.append(1); y.startswith('a'); l.pop()
@@ -117,4 +117,4 @@ def dense(times):
     l = []; d = {}; p = point
     for i in times[::4]: dense_1(l, p, i); dense_2(d, i, 'abc'); dense_3(l, i)
 def allocations(times, x='abc', y='def'):
-    for i in times: [i]; x + y
+    for i in range(400, 500): x + y
