@@ -20,7 +20,7 @@ struct load {
 	const char *routes;   /* JSON: requests of each route */
 	const char *options;  /* JSON: of the middleware */
 	const char *server[10];
-	const char *snapshots; /* of /slow/ to wait for */
+	const char *snapshot_of; /* the route of which one is waited for; NULL: none is */
 	bool bare;
 };
 
@@ -53,7 +53,7 @@ static struct outcome *run_load(const struct load *load)
 	job.env[5] = paths_of(load->python, load->packages);
 	job.env[6] = text("FRAMEWORK=%s", load->framework);
 	job.env[7] = text("OPTIONS=%s", load->options);
-	job.env[8] = text("SNAPSHOTS=%s", load->snapshots ? load->snapshots : "0");
+	job.env[8] = text("SNAPSHOT_OF=%s", load->snapshot_of ? load->snapshot_of : "");
 	for (size_t i = 0; load->python->command[i]; i++)
 		job.args[arg++] = load->python->command[i];
 	for (size_t i = 0; load->server[i]; i++)
@@ -138,7 +138,7 @@ static void expect_load(const struct load *load)
 						 .framework = Framework,                                               \
 						 .routes = "{" Routes,                                                 \
 						 .options = "{\"slow\": 0.3, \"on_error\": false, \"every\": 0}",      \
-						 .snapshots = "1",                                                     \
+						 .snapshot_of = "slow",                                                \
 						 .server = {__VA_ARGS__}});                                            \
 	}
 
@@ -155,6 +155,7 @@ SCENARIO_SOME(services, failed_request, SUPPORTED)
 				  .framework = "flask",
 				  .routes = "{\"items\": 5, \"fails\": 5}",
 				  .options = "{\"every\": 3600, \"folder\": \"snapshots\"}",
+				  .snapshot_of = "fails",
 				  .server = {GUNICORN, "service:application()"}};
 	struct outcome *outcome = run_load(&load), *list;
 	char *path;

@@ -2,8 +2,8 @@
 
 ROUTES: a JSON object, of each route the number of requests ({"items": 200}); they are sent by four threads in an order that mixes
 them, as /items/0, /items/1, ... Of the words of SERVER, FD is the number of a listening socket. The server is ended by SIGTERM when all
-answers are there and, where SNAPSHOTS is set, the service has noted that number of snapshots of /slow/. Prints an object for each request: its path, status, and
-when it was sent and answered, by CLOCK_MONOTONIC. Status: that of the server.
+answers are there and, where SNAPSHOT_OF is a route ("slow"), the service has noted a snapshot of such a request. Prints an object for
+each request: its path, status, and when it was sent and answered, by CLOCK_MONOTONIC. Status: that of the server.
 """
 import http.client
 import json
@@ -61,14 +61,14 @@ def load(port, routes):
     return rows
 
 
-def wait_for_snapshots(wanted):
+def wait_for_snapshot(route):
     ends = time.monotonic() + SECONDS
     while time.monotonic() < ends:
         with open(os.environ["SEEN"]) as file:
-            if file.read().count('"GET /slow/') >= wanted:
+            if '"GET /%s/' % route in file.read():
                 return
         time.sleep(0.05)
-    sys.exit("the service took no %d snapshots" % wanted)
+    sys.exit("the service took no snapshot of /%s/" % route)
 
 
 def main(library, routes, *words):
@@ -78,7 +78,8 @@ def main(library, routes, *words):
     server = subprocess.Popen(command, env=environment, pass_fds=[listening.fileno()], stdin=subprocess.DEVNULL, stdout=sys.stderr)
     try:
         rows = load(listening.getsockname()[1], json.loads(routes))
-        wait_for_snapshots(int(os.environ.get("SNAPSHOTS", 0)))
+        if os.environ.get("SNAPSHOT_OF"):
+            wait_for_snapshot(os.environ["SNAPSHOT_OF"])
         for row in rows:
             print(json.dumps(row))
     finally:
