@@ -151,6 +151,16 @@ SCENARIO(stack, stopped, SCENARIO_ONCE)
 	background_stop(loop);
 }
 
+/* The list of threads, and where the first of them is, change while they are read. */
+SCENARIO(stack, while_threads_begin_and_end, 6)
+{
+	struct outcome *outcome;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .how = JOB_BARE, .args = {"@churning.py", build_path("evprof")});
+	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"), "each look has those that wait");
+}
+
 static void expect_greenlets(const struct python *python, const char *package)
 {
 	const char *path;

@@ -25,6 +25,7 @@
 #define VERSION_BYTES 32
 #define TRIES 20 /* to read the stacks of a program that runs, with a pause between */
 #define PAUSE_NS 5000000
+#define STATES_TRIES 100 /* to read the list of thread states, in which threads begin and end */
 
 /* "3.8.18 (default, ...": what Py_GetVersion() returns is in Python's data. */
 static bool parse_version(const char *text, int *minor, int *micro)
@@ -268,18 +269,34 @@ static void search_roots(struct layout *layout, struct process *process)
 
 /* --- thread states --- */
 
-size_t layout_states(const struct layout *layout, struct process *process, uint64_t interpreter, uint64_t *states,
-		     size_t max)
+/* *whole: the list was read to its end. */
+static size_t read_states(const struct layout *layout, struct process *process, uint64_t interpreter, uint64_t *states,
+			  size_t max, bool *whole)
 {
 	size_t count = 0;
 	uint64_t state;
 
+	*whole = false;
 	if (!process_word(process, interpreter + layout->interpreter_threads, &state))
 		return 0;
 	while (state && count < max && is_state_of(process, state, interpreter)) {
 		states[count++] = state;
 		if (!process_word(process, state + PYTHON_STATE_NEXT, &state))
-			break;
+			return count;
+	}
+	*whole = !state || count == max;
+	return count;
+}
+
+size_t layout_states(const struct layout *layout, struct process *process, uint64_t interpreter, uint64_t *states,
+		     size_t max)
+{
+	bool whole = false;
+	size_t count = 0;
+
+	for (int i = 0; i < STATES_TRIES && !whole; i++) {
+		remote_refresh(process->remote);
+		count = read_states(layout, process, interpreter, states, max, &whole);
 	}
 	return count;
 }
@@ -510,25 +527,6 @@ static const char *find_fields(struct layout *layout, struct process *process)
 	return NULL;
 }
 
-/*
- * The program runs meanwhile: a thread that calls or returns has no stack for a moment. Where no thread has one in all
- * looks, none is in Python code, and none is searched for.
- */
-static const char *find_fields_in_time(struct layout *layout, struct process *process)
-{
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-	const struct sampling before = layout->fields;
-	const char *unknown = find_fields(layout, process);
-
-	for (int tries = 1; (unknown || !layout->fields.frame_instruction) && tries < TRIES; tries++) {
-		nanosleep(&pause, NULL);
-		remote_refresh(process->remote);
-		layout->fields = before;
-		unknown = find_fields(layout, process);
-	}
-	return unknown;
-}
-
 static bool find_symbols(struct layout *layout, struct process *process)
 {
 	struct elf_symbol symbols[SYMBOLS] = {
@@ -552,6 +550,42 @@ static bool find_symbols(struct layout *layout, struct process *process)
 	return layout->fields.code_type && layout->text_type;
 }
 
+/* Free-threaded, of a version whose layout without the GIL is not known. */
+static bool is_foreign(const struct layout *layout)
+{
+	return layout->free_threaded && !layout_has(layout, PYTHON_KNOWN_WITHOUT_GIL);
+}
+
+/* What is not where it is expected; NULL: all is. */
+static const char *look(struct layout *layout, struct process *process)
+{
+	remote_refresh(process->remote);
+	layout->interpreter_count = 0;
+	if (!follow_debug_offsets(layout, process))
+		search_roots(layout, process);
+	return layout->interpreter_count && !is_foreign(layout) ? find_fields(layout, process) : "interpreters";
+}
+
+/*
+ * The program runs meanwhile: threads begin and end, and one that calls or returns has no stack for a moment. Where no
+ * thread has one in all looks, none is in Python code, and none is searched for.
+ */
+static const char *look_in_time(struct layout *layout, struct process *process)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	const struct sampling before = layout->fields;
+	const char *unknown = look(layout, process);
+
+	for (int tries = 1; (unknown || !layout->fields.frame_instruction) && tries < TRIES; tries++) {
+		if (is_foreign(layout))
+			break;
+		nanosleep(&pause, NULL);
+		layout->fields = before;
+		unknown = look(layout, process);
+	}
+	return unknown;
+}
+
 int layout_find(struct layout *layout, struct process *process, char *why, size_t bytes)
 {
 	int pid = (int)process->target.pid;
@@ -567,15 +601,13 @@ int layout_find(struct layout *layout, struct process *process, char *why, size_
 	if (!layout->row)
 		return complain(why, bytes, "process %d runs Python 3.%d, which this evprof does not know yet", pid,
 				layout->minor);
-	if (!follow_debug_offsets(layout, process))
-		search_roots(layout, process);
-	if (layout->free_threaded && !layout_has(layout, PYTHON_KNOWN_WITHOUT_GIL))
+	unknown = look_in_time(layout, process);
+	if (is_foreign(layout))
 		return complain(why, bytes, "process %d runs a free-threaded Python 3.%d, which evprof does not know",
 				pid, layout->minor);
 	if (!layout->interpreter_count)
 		return complain(why, bytes, "the Python of process %d runs no interpreter: it begins, or has ended",
 				pid);
-	unknown = find_fields_in_time(layout, process);
 	if (unknown)
 		return complain(why, bytes, "Python 3.%d.%d of process %d has its %s where evprof does not find them",
 				layout->minor, layout->micro, pid, unknown);

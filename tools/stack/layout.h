@@ -49,8 +49,8 @@ int layout_find(struct layout *layout, struct process *process, char *why, size_
 void layout_done(struct layout *layout);
 
 /*
- * The thread states of an interpreter, in Python's order, the newest first: at most `max`. Returns their number. The
- * list may change meanwhile: then it ends where it no longer leads on.
+ * The thread states of an interpreter, in Python's order, the newest first: at most `max`. Returns their number. A list
+ * that changes meanwhile is read again; one that still does ends where it no longer leads on.
  */
 size_t layout_states(const struct layout *layout, struct process *process, uint64_t interpreter, uint64_t *states,
 		     size_t max);
