@@ -24,7 +24,7 @@
 #define SEARCH_BYTES 1024
 #define HEADS_MAX 256
 #define OBJECTS_MAX 8000000
-#define SECONDS_MAX 3 /* for a list */
+#define SECONDS_MAX 10 /* for all lists */
 #define LOOKS 3
 #define TRIES 10
 #define FIRST_PAUSE_NS 1000000	/* between two walks; each is twice the one before: half a second in all */
@@ -73,6 +73,20 @@ static bool is_ring(struct process *process, uint64_t head)
 	return is;
 }
 
+struct walk {
+	const struct layout *layout;
+	struct process *process;
+	struct heads heads;
+	int64_t end_ms; /* CLOCK_MONOTONIC */
+	void (*visit)(void *context, uint64_t object, uint64_t type);
+	void *context;
+};
+
+static bool is_time_over(const struct walk *walk)
+{
+	return time_ms(CLOCK_MONOTONIC) >= walk->end_ms;
+}
+
 static bool is_head(const struct heads *heads, uint64_t node)
 {
 	for (size_t i = 0; i < heads->count; i++)
@@ -81,40 +95,62 @@ static bool is_head(const struct heads *heads, uint64_t node)
 	return false;
 }
 
-static void search_heads(struct process *process, uint64_t start, uint64_t bytes, struct heads *heads)
+static void search_heads(struct walk *walk, uint64_t start, uint64_t bytes)
 {
-	const struct process_range *range = process_range_of(process, start);
+	const struct process_range *range = process_range_of(walk->process, start);
+	struct heads *heads = &walk->heads;
 	uint64_t end;
 
 	if (!range)
 		return;
 	end = range->end - start < bytes ? range->end : start + bytes;
-	for (uint64_t at = start; at + HEAD_BYTES <= end && heads->count < HEADS_MAX; at += WORD)
-		if (!is_head(heads, at) && is_ring(process, at))
+	for (uint64_t at = start; at + HEAD_BYTES <= end && heads->count < HEADS_MAX; at += WORD) {
+		if ((at - start) % 4096 == 0 && is_time_over(walk))
+			return;
+		if (!is_head(heads, at) && is_ring(walk->process, at))
 			heads->at[heads->count++] = at;
+	}
+}
+
+/* What is read before a collection of its lists and what is read in it do not fit: so they are looked at thrice. */
+static void find_heads(struct walk *walk)
+{
+	const struct timespec pause = {.tv_nsec = FIRST_PAUSE_NS};
+	const struct layout *layout = walk->layout;
+	uint64_t bytes = layout->interpreter_bytes ? layout->interpreter_bytes : SEARCH_BYTES;
+
+	for (unsigned look = 0; look < LOOKS; look++) {
+		if (look)
+			nanosleep(&pause, NULL);
+		remote_refresh(walk->process->remote);
+		if (layout->runtime)
+			search_heads(walk, layout->runtime, layout->runtime_bytes);
+		for (size_t i = 0; i < layout->interpreter_count; i++)
+			if (layout->interpreters[i] - layout->runtime >= layout->runtime_bytes)
+				search_heads(walk, layout->interpreters[i], bytes);
+	}
 }
 
 /*
  * A node: next, previous, and the object's references and type. False: not all may have been visited. What is collected
  * is visited as long as it is in this list.
  */
-static bool walk(const struct layout *layout, struct process *process, const struct heads *heads, uint64_t head,
-		 void (*visit)(void *, uint64_t, uint64_t), void *context)
+static bool walk_list(const struct walk *walk, uint64_t head)
 {
+	struct process *process = walk->process;
 	uint64_t node, words[2], type;
 	bool collected = false;
-	int64_t end_ms = time_ms(CLOCK_MONOTONIC) + SECONDS_MAX * 1000;
 
 	if (!process_word(process, head, &node))
 		return false;
 	node &= ~FLAGS;
-	for (unsigned i = 0; i < OBJECTS_MAX && (i % 4096 || time_ms(CLOCK_MONOTONIC) < end_ms); i++) {
-		if (is_head(heads, node))
+	for (unsigned i = 0; i < OBJECTS_MAX && (i % 4096 || !is_time_over(walk)); i++) {
+		if (is_head(&walk->heads, node))
 			return node == head && !collected;
 		if (!remote_read(process->remote, node, words, sizeof(words)) ||
-		    !process_word(process, node + HEAD_BYTES + layout->fields.object_type, &type))
+		    !process_word(process, node + HEAD_BYTES + walk->layout->fields.object_type, &type))
 			return false;
-		visit(context, node + HEAD_BYTES, type);
+		walk->visit(walk->context, node + HEAD_BYTES, type);
 		collected |= words[1] & COLLECTING;
 		if (collected && words[0] & UNREACHABLE)
 			return false;
@@ -124,14 +160,13 @@ static bool walk(const struct layout *layout, struct process *process, const str
 }
 
 /* A list that changes, or is collected, is walked from its beginning again. */
-static bool walk_again(const struct layout *layout, struct process *process, const struct heads *heads, uint64_t head,
-		       void (*visit)(void *, uint64_t, uint64_t), void *context)
+static bool walk_again(const struct walk *walk, uint64_t head)
 {
 	struct timespec pause = {.tv_nsec = FIRST_PAUSE_NS};
 
-	for (unsigned i = 0; i < TRIES; i++) {
-		remote_refresh(process->remote);
-		if (walk(layout, process, heads, head, visit, context))
+	for (unsigned i = 0; i < TRIES && !is_time_over(walk); i++) {
+		remote_refresh(walk->process->remote);
+		if (walk_list(walk, head))
 			return true;
 		nanosleep(&pause, NULL);
 		pause.tv_nsec *= 2;
@@ -139,34 +174,19 @@ static bool walk_again(const struct layout *layout, struct process *process, con
 	return false;
 }
 
-/* What is read before a collection of its lists and what is read in it do not fit: so they are looked at thrice. */
-static void find_heads(const struct layout *layout, struct process *process, struct heads *heads)
-{
-	const struct timespec pause = {.tv_nsec = FIRST_PAUSE_NS};
-	uint64_t bytes = layout->interpreter_bytes ? layout->interpreter_bytes : SEARCH_BYTES;
-
-	heads->count = 0;
-	for (unsigned look = 0; look < LOOKS; look++) {
-		if (look)
-			nanosleep(&pause, NULL);
-		remote_refresh(process->remote);
-		if (layout->runtime)
-			search_heads(process, layout->runtime, layout->runtime_bytes, heads);
-		for (size_t i = 0; i < layout->interpreter_count; i++)
-			if (layout->interpreters[i] - layout->runtime >= layout->runtime_bytes)
-				search_heads(process, layout->interpreters[i], bytes, heads);
-	}
-}
-
 bool gc_lists_walk(const struct layout *layout, struct process *process,
 		   void (*visit)(void *context, uint64_t object, uint64_t type), void *context)
 {
-	static struct heads heads;
+	struct walk walk = {.layout = layout,
+			    .process = process,
+			    .end_ms = time_ms(CLOCK_MONOTONIC) + SECONDS_MAX * 1000,
+			    .visit = visit,
+			    .context = context};
 	bool all;
 
-	find_heads(layout, process, &heads);
-	all = heads.count > 0;
-	for (size_t i = 0; i < heads.count; i++)
-		all &= walk_again(layout, process, &heads, heads.at[i], visit, context);
+	find_heads(&walk);
+	all = walk.heads.count > 0;
+	for (size_t i = 0; i < walk.heads.count; i++)
+		all &= walk_again(&walk, walk.heads.at[i]);
 	return all;
 }
