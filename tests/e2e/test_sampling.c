@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "evprof/ring.h"
+#include "compile.h"
 #include "harness.h"
 
 #define OLDEST 6
@@ -340,6 +341,26 @@ SCENARIO(sampling, threads_and_processes, SUPPORTED)
 	expect(outcome, calls_of(report, "in_child") == 2, "%ld children", calls_of(report, "in_child"));
 	json_decref(report);
 	json_decref(info);
+}
+
+/* A thread that has left Python, and keeps its thread state, is in no function. */
+SCENARIO(sampling, thread_that_left, SUPPORTED)
+{
+	const char *library = compile("entering.c", "entering.so", COMPILE_PLAIN);
+	struct outcome *outcome = NULL;
+	double took = 0, shown = -1;
+
+	python_needs(python, "ctypes");
+	for (int try = 0; try < 3 && !(took > 0 && is_about(shown, took)); try++) {
+		json_t *report;
+
+		outcome = run(.python = python, .args = {"@idle.py", library}, .env = {"EVPROF_EVENTS=sample"});
+		report = trace_report_by(outcome->trace, "wall");
+		took = said_by(outcome, "works");
+		shown = time_of(report, "works");
+		json_decref(report);
+	}
+	expect(outcome, took > 0 && is_about(shown, took), "works took %f s, reported %f", took, shown);
 }
 
 /* Whether one thread, and no other, has that id (0: any) and is called that. */

@@ -1,9 +1,12 @@
 /*
  * entering.c - a library whose threads know nothing of Python and enter it again and again, by PyGILState_Ensure: each
- * time with a new thread state, which may stand where the one before stood. Loaded by entering.py.
+ * time with a new thread state, which may stand where the one before stood; and one that enters it once, and keeps its
+ * thread state when it has left it. Loaded by entering.py and by idle.py.
  */
 #include <pthread.h>
+#include <semaphore.h>
 #include <stddef.h>
+#include <unistd.h>
 
 static int (*ensure)(void);
 static void (*release)(int);
@@ -37,4 +40,32 @@ int enter_in_threads(void *ensure_function, void *release_function, void *run_fu
 	for (int i = 0; i < threads && i < 16; i++)
 		pthread_join(thread[i], NULL);
 	return 0;
+}
+
+static void *(*save)(void);
+static sem_t left;
+
+static void *stays(void *code)
+{
+	ensure();
+	run(code);
+	save();
+	sem_post(&left);
+	for (;;)
+		pause();
+	return code;
+}
+
+/* Called without the GIL. 0 once the thread has run the code and left Python. */
+int stay_in_thread(void *ensure_function, void *save_function, void *run_function, const char *code)
+{
+	pthread_t thread;
+
+	ensure = (int (*)(void))ensure_function;
+	save = (void *(*)(void))save_function;
+	run = (int (*)(const char *))run_function;
+	sem_init(&left, 0, 0);
+	if (pthread_create(&thread, NULL, stays, (void *)code))
+		return -1;
+	return sem_wait(&left);
 }

@@ -133,7 +133,7 @@ static bool is_entry(struct remote *remote, const struct remote_frame *frame)
 int remote_stack(struct remote *remote, uint64_t state, struct remote_frame frames[REMOTE_FRAMES])
 {
 	const struct sampling *layout = &remote->layout;
-	int count = 0, steps = 0, turn = 8;
+	int count = 0, entries = 0, steps = 0, turn = 8;
 	uint64_t at, passed = 0; /* an earlier frame: generators that are relinked meanwhile may look like a cycle */
 
 	if (!remote_first_frame(remote, state, &at))
@@ -155,13 +155,15 @@ int remote_stack(struct remote *remote, uint64_t state, struct remote_frame fram
 			break;
 		frame->code &= ~UINT64_C(7); /* tag bits from 3.14 on */
 		frame->back = at;
-		if (is_entry(remote, frame))
+		if (is_entry(remote, frame)) {
+			entries++;
 			continue;
+		}
 		if (!remote_instruction(remote, frame))
 			break;
 		count++;
 	}
-	return count || !steps ? count : -1;
+	return count || entries == steps ? count : -1;
 }
 
 bool remote_same_frame(struct remote *remote, const struct remote_frame *frame, bool stands)
