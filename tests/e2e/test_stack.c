@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "compile.h"
 #include "harness.h"
 #include "packages.h"
 #include "process.h"
@@ -159,6 +160,21 @@ SCENARIO(stack, while_threads_begin_and_end, 6)
 	python_needs(python, "ctypes");
 	outcome = run(.python = python, .how = JOB_BARE, .args = {"@churning.py", build_path("evprof")});
 	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"), "each look has those that wait");
+}
+
+/* A thread that is in no function of Python now. */
+SCENARIO(stack, without_a_function, 6)
+{
+	const char *library = compile("entering.c", "entering.so", COMPILE_PLAIN);
+	struct outcome *outcome;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .how = JOB_BARE, .args = {"@idle.py", library, build_path("evprof")});
+	expect(outcome, outcome->status == 0 && strstr(outcome->out, ")\n    (no Python function)\n"), "it is in none");
+	expect(outcome,
+	       strstr(outcome->out, "    <module> (") && strstr(outcome->out, "/idle.py:28)\n") &&
+		   !strstr(outcome->out, "too fast"),
+	       "the other one is in its line");
 }
 
 static void expect_greenlets(const struct python *python, const char *package)

@@ -154,12 +154,19 @@ static int read_stack(const struct layout *layout, struct process *process, stru
 	int fewest = 0, votes = 0, r = 0;
 	bool exact = false;
 
-	thread->changed = true;
+	thread->changed = layout->fields.frame_instruction != 0; /* 0: no thread is in Python code */
+	if (!thread->changed)
+		return 0;
 	for (int i = 0; !exact && r == 0 && (i < TRIES || time_ns(CLOCK_MONOTONIC) < end_ns); i++) {
 		bool whole = false;
 		int count, same = read_once(layout, process, codes, thread, &count, &whole, &exact);
 		uint64_t outermost;
 
+		if (exact && same == 0 && count == 0) {
+			thread->count = 0;
+			thread->changed = false;
+			break;
+		}
 		if (same <= 0 || codes->at[seen[count - 1].code].is.flags & WIRE_GENERATOR_CO_FLAGS) {
 			exact = false;
 			continue;
