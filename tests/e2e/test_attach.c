@@ -202,6 +202,28 @@ SCENARIO(attach, for_a_time, 6)
 	background_stop(loop);
 }
 
+/* The collector has not begun to listen when attach asks for it: the kernel says that attach itself listens. */
+SCENARIO_SOME(attach, before_its_collector_runs, 6)
+{
+	static const char script[] = "mkdir slow && cp %s slow/ && ln -s %s slow/ && echo '#!/bin/sh' > slow/%s && "
+				     "echo 'sleep 1; exec %s \"$@\"' >> slow/%s && chmod +x slow/%s";
+	const char *collector = "evprof-collector";
+	struct background *loop;
+	struct outcome *outcome;
+
+	needs_no_sanitizer();
+	loop = start_loop(python, JOB_BARE);
+	outcome = run(.how = JOB_BARE, .args = {"sh", "-c",
+						text(script, build_path("evprof"), build_path("libevprof.so"),
+						     collector, build_path(collector), collector, collector)});
+	expect(outcome, outcome->status == 0, "a folder with a collector that begins late");
+	outcome = run(.how = JOB_BARE, .timeout_s = 45, .directory = outcome->directory,
+		      .args = {"./slow/evprof", "attach", "--for", "100ms", "-o", "t.evp", text("%d", (int)loop->pid)});
+	expect(outcome, outcome->status == 0 && strstr(outcome->err, "detached from"), "it detaches by itself");
+	json_decref(trace_info(path_in(outcome, "t.evp")));
+	background_stop(loop);
+}
+
 /* As soon as the process has Python's functions, which is before Python has a main thread. */
 SCENARIO(attach, while_it_starts, 6)
 {

@@ -65,6 +65,7 @@ static struct control_collector *add_place(struct control_collectors *collectors
 	return &at[count];
 }
 
+/* Until a private collector listens, the kernel says that this process does, which has made the socket. */
 static void add_connected(struct control_collectors *collectors, const char *name, int fd, pid_t pid)
 {
 	struct control_collector *collector = add_place(collectors);
@@ -73,7 +74,7 @@ static void add_connected(struct control_collectors *collectors, const char *nam
 		close(fd);
 		return;
 	}
-	*collector = (struct control_collector){.fd = fd, .pid = pid};
+	*collector = (struct control_collector){.fd = fd, .pid = pid == getpid() ? 0 : pid};
 	snprintf(collector->socket, sizeof(collector->socket), "%s", name);
 }
 

@@ -12,7 +12,7 @@
 struct control_collector {
 	char socket[CONTROL_SOCKET_BYTES];
 	int fd;		 /* the connection, which takes one request; -1: none */
-	pid_t pid;	 /* 0: in a pid namespace of its own */
+	pid_t pid;	 /* 0: in a pid namespace of its own, or not known yet */
 	json_t *answer;	 /* an object; NULL: none */
 	bool closed;	 /* the connection, without an answer */
 	bool ended;	 /* without an answer: a private collector ends with its program */
