@@ -23,6 +23,8 @@ struct shape {
 	double event_ns; /* what an event costs */
 	double cost_ns;	 /* the same, as the trace has it; 0: not known */
 	bool phases;	 /* the function that is always recorded is called at any rate */
+	bool start;	 /* in the first stretch it is called ten times as often */
+	bool clumps;	 /* it is called 30 times at once */
 	double pause;	 /* this share of the bursts have a pause of 20 ms, as long as 100 other bursts */
 };
 static struct shape shape;
@@ -77,10 +79,13 @@ static int take(void *owner, const struct thin_estimate *estimate)
 
 #define BURST_NS 2e5
 #define PAUSE_NS 2e7
+#define CLUMP 30
 
 /* Calls of the function that is always recorded. */
 static unsigned others_in(double ns)
 {
+	if (shape.clumps)
+		return CLUMP * (unsigned)(ns / (CLUMP * 2000.0) + draw());
 	return calls_in(ns, shape.phases ? 500 + 50000 * draw() * draw() * draw() : 2000);
 }
 
@@ -97,7 +102,7 @@ static double simulate(struct thinning *thinning, unsigned bursts)
 
 	for (unsigned i = 0; i < bursts; i++) {
 		gap = -1e6 * log(draw());
-		others = others_in(gap);
+		others = i || !shape.start ? others_in(gap) : 10 * others_in(gap);
 		change(thinning, WIRE_THIN, 0, now);
 		count(thinning, LONG, others, shape.event_ns);
 		missing += calls_in(gap, 500);
@@ -175,6 +180,18 @@ Test(thinning, a_burst_is_slower)
 Test(thinning, what_is_always_recorded_may_come_at_any_rate)
 {
 	hold((struct shape){.event_ns = 200, .cost_ns = 200, .phases = true}, 6, 94, 0.25);
+}
+
+/* Nor do they where a program begins with many of them. */
+Test(thinning, what_is_always_recorded_may_come_at_the_start)
+{
+	hold((struct shape){.event_ns = 300, .cost_ns = 500, .start = true}, 12, 94, 0.1);
+}
+
+/* Some bursts have many at once, and some have none. */
+Test(thinning, what_is_always_recorded_may_come_in_clumps)
+{
+	hold((struct shape){.event_ns = 300, .cost_ns = 300, .clumps = true}, 20, 94, 0.1);
 }
 
 /* A garbage collection that falls into a burst counts as one burst, however long. */

@@ -12,7 +12,8 @@
 #define COST_SHARE 0.8	 /* of a burst, at most: a call takes the program some time, too */
 #define COST_DENSEST 0.9 /* of the burst with the most events, at most */
 #define COST_LEAST 10	 /* times the most, below 0 */
-#define ENDS_FEWEST 4	 /* of a stretch with which a burst is compared */
+#define ENDS_MANY 10	 /* in the time of a burst */
+#define OFF_MOST 3	 /* times what is expected: more is another phase */
 #define FIT_STEPS 40
 
 struct thinning *thinning_new(uint32_t keys)
@@ -416,11 +417,11 @@ static double quantile(uint32_t numbers)
 /* --- what an event costs --- */
 
 /*
- * A burst with the stretch before it: the ends of calls that are always recorded. As many come in the program's time in
- * both, but for the phases of the program and for chance.
+ * A burst with the stretches before and after it: the ends of calls that are always recorded. As many come in the
+ * program's time in all, but for the phases of the program and for chance.
  */
 struct compared {
-	double ends, expected, noise; /* expected: as the stretch has in that time; noise: its variance */
+	double ends, expected, noise; /* expected: as the stretches have in that time; noise: its variance */
 	double ns, events;	      /* of the burst */
 };
 
@@ -432,22 +433,37 @@ static uint32_t stretch_before(const struct thinning *thinning, uint32_t i)
 	return i - 1 - warms;
 }
 
-/* event_ns: for the stretch. */
+/* Expects what a stretch has. False: it is none. */
+static bool expect_as(const struct thinning *thinning, uint32_t stretch, double event_ns, struct compared *compared)
+{
+	const struct thin_change *change = &thinning->changes[stretch];
+	double scale, ns = stretch < thinning->change_count ? length_ns(thinning, stretch) : 0;
+
+	if (ns <= 0 || wire_head_kind(change->head) != WIRE_THIN)
+		return false;
+	scale = compared->ns / ns * slowdown_of(thinning, stretch, event_ns);
+	compared->expected += (double)change->ends * scale;
+	compared->noise += (double)change->ends * scale * scale;
+	return true;
+}
+
+/* event_ns: for the stretches. False: there are none, or no call has ended in them. */
 static bool compare(const struct thinning *thinning, uint32_t i, double event_ns, struct compared *compared)
 {
-	uint32_t stretch = i ? stretch_before(thinning, i) : 0;
-	const struct thin_change *change = &thinning->changes[i], *before = &thinning->changes[stretch];
-	double scale;
+	const struct thin_change *change = &thinning->changes[i];
+	double stretches = 0;
 
-	if (!i || !is_burst(thinning, i) || wire_head_kind(before->head) != WIRE_THIN || before->ends < ENDS_FEWEST)
+	if (!i || !is_burst(thinning, i))
 		return false;
-	scale = length_ns(thinning, i) / length_ns(thinning, stretch) * slowdown_of(thinning, stretch, event_ns);
-	*compared = (struct compared){.ends = (double)change->ends,
-				      .expected = (double)before->ends * scale,
-				      .noise = (double)before->ends * scale * scale,
-				      .ns = length_ns(thinning, i),
-				      .events = (double)change->events};
-	return true;
+	*compared = (struct compared){
+	    .ends = (double)change->ends, .ns = length_ns(thinning, i), .events = (double)change->events};
+	stretches += expect_as(thinning, stretch_before(thinning, i), event_ns, compared);
+	stretches += expect_as(thinning, i + 1, event_ns, compared);
+	if (stretches <= 0)
+		return false;
+	compared->expected /= stretches;
+	compared->noise /= stretches * stretches;
+	return compared->expected > 0;
 }
 
 /* With this cost: the ends that the bursts have too many, with their variance and their derivative by the cost. */
@@ -456,23 +472,31 @@ struct fit {
 	double ns, squares; /* of the bursts, and their squares */
 };
 
+/*
+ * Bursts count alike whose stretches have many ends: a program's start may have thousands in a ms, and then a dozen.
+ * The weight does not depend on the ends of the burst, which may come all at once or not at all.
+ */
 static struct fit fit_with(const struct thinning *thinning, double event_ns)
 {
 	struct compared compared;
 	struct fit fit = {0};
 
 	for (uint32_t i = 0; i < thinning->change_count; i++) {
-		double slower, off;
+		double slower, weight, off;
 
 		if (!compare(thinning, i, event_ns, &compared))
 			continue;
 		slower = slowdown(compared.ns, compared.events, event_ns);
-		off = compared.ends * slower - compared.expected;
-		fit.off += off;
-		fit.variance += off * off + compared.ends * slower * slower + compared.noise;
-		fit.slope += compared.ends * slower * slower * compared.events / compared.ns;
+		weight = 1 / (compared.expected + ENDS_MANY);
+		off = weight * (compared.ends * slower - compared.expected);
 		fit.ns += compared.ns;
 		fit.squares += compared.ns * compared.ns;
+		fit.off += off < OFF_MOST ? off : OFF_MOST;
+		fit.variance += off < OFF_MOST ? off * off : OFF_MOST * OFF_MOST;
+		if (off >= OFF_MOST)
+			continue;
+		fit.variance += weight * weight * (compared.ends * slower * slower + compared.noise);
+		fit.slope += weight * compared.ends * slower * slower * compared.events / compared.ns;
 	}
 	return fit;
 }

@@ -6,7 +6,7 @@
  * scaled by the CPU time. Recording makes the program slower in the bursts, and in a burst of more events it does so
  * more: each burst counts for the part of its time that its events leave to the program. What an event costs there is
  * one number of the process. The library has measured it, roughly; and it shows in the calls that are always recorded,
- * which end in a burst and in the stretch before. That cost is no part of the estimates of times.
+ * which end in a burst and in the stretches around it. That cost is no part of the estimates of times.
  *
  * Intervals are of 95 %, from the differences between bursts, and from how many of them show a function. With less than
  * two bursts there is none.
