@@ -60,13 +60,6 @@
 #define COLD 2.0       /* times report_ns or event_ns, while functions are thinned and in bursts */
 #define COST_MOST 0.62 /* of the time, where events come without a pause: 0.50 to 0.75 in bursts of these programs */
 /*
- * Times event_ns, in the part of a burst that is a sample, as that has warmed up. So much makes the estimates of a
- * program agree with its calls: 0.9 to 1.7 on 3.13 (chaos, go, logging, raytrace of pyperformance), 1.2 to 2.3 on 3.12,
- * and 0.9 to 1.5 on 3.9 and 3.11 (chaos, deltablue, go, hexiom, richards).
- */
-#define SAMPLE 1.5
-#define SAMPLE_PROFILED 1.25
-/*
  * Nor is the code of a large program. With all recorded an event costs 1.05 times event_ns where 25 to 45 functions run
  * in a millisecond, 1.75 times where 200 to 300 do (3.13, ten programs of pyperformance, flask, django). While
  * functions are thinned, a report costs 5.3 times report_ns there, with what it displaces from the caches.
@@ -74,6 +67,13 @@
 #define LARGE 1.75
 #define LARGE_FUNCTIONS 300.0
 #define SMALL_FUNCTIONS 50.0
+/*
+ * Times event_ns, in the part of a burst that is a sample, as that has warmed up. So much makes the estimates of a
+ * program agree with its calls: 0.9 to 1.7 on 3.13 (chaos, go, logging, raytrace of pyperformance), 1.2 to 2.3 on 3.12,
+ * and 0.9 to 1.5 on 3.9 and 3.11 (chaos, deltablue, go, hexiom, richards).
+ */
+#define SAMPLE 1.5
+#define SAMPLE_PROFILED 1.25
 /* Python makes a tuple of the arguments and calls the hook: 80 to 130 on 3.13, of which 80 with an empty hook. */
 #define AUDIT_NS 100
 #define KEEP_NS 2000000000	/* CPU time for which a function stays thinned after it was called too often */
