@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #define TEXT_CHARACTERS_MAX 65536
+/* From 3.15 on a thread that is in no function has one frame, of no code, in its state: that ends within these. */
+#define STATE_BYTES 65536
 
 void remote_refresh(struct remote *remote)
 {
@@ -133,7 +135,7 @@ static bool is_entry(struct remote *remote, const struct remote_frame *frame)
 int remote_stack(struct remote *remote, uint64_t state, struct remote_frame frames[REMOTE_FRAMES])
 {
 	const struct sampling *layout = &remote->layout;
-	int count = 0, entries = 0, steps = 0, turn = 8;
+	int count = 0, steps = 0, turn = 8;
 	uint64_t at, passed = 0; /* an earlier frame: generators that are relinked meanwhile may look like a cycle */
 
 	if (!remote_first_frame(remote, state, &at))
@@ -156,14 +158,15 @@ int remote_stack(struct remote *remote, uint64_t state, struct remote_frame fram
 		frame->code &= ~UINT64_C(7); /* tag bits from 3.14 on */
 		frame->back = at;
 		if (is_entry(remote, frame)) {
-			entries++;
+			if (steps == 1 && !at && frame->frame - state < STATE_BYTES)
+				return 0;
 			continue;
 		}
 		if (!remote_instruction(remote, frame))
 			break;
 		count++;
 	}
-	return count || entries == steps ? count : -1;
+	return count || !steps ? count : -1;
 }
 
 bool remote_same_frame(struct remote *remote, const struct remote_frame *frame, bool stands)
