@@ -13,48 +13,41 @@
 #include "packages.h"
 #include "process.h"
 
-/* Functions, lines, names and waits of parked threads. */
-SCENARIO(stack, parked, 6)
+/* Runs a program that compares what evprof stack says of it with what it knows itself. argument: may be NULL. */
+static void expect_agreement(const struct python *python, enum job_how how, const char *program, const char *argument,
+			     const char *what)
 {
 	struct outcome *outcome;
 
 	python_needs(python, "ctypes");
-	outcome = run(.python = python, .how = JOB_BARE, .args = {"@stacked.py", build_path("evprof")});
-	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"),
-	       "the stacks are those of faulthandler");
+	outcome = run(.python = python, .how = how, .args = {program, build_path("evprof"), argument});
+	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"), "%s", what);
+}
+
+/* Functions, lines, names and waits of parked threads. */
+SCENARIO(stack, parked, 6)
+{
+	expect_agreement(python, JOB_BARE, "@stacked.py", NULL, "the stacks are those of faulthandler");
 }
 
 /* The same, while hooks of evprof are set in it. */
 SCENARIO_SOME(stack, recorded, SUPPORTED)
 {
-	struct outcome *outcome;
-
-	python_needs(python, "ctypes");
-	outcome = run(.python = python, .how = JOB_PRELOAD, .args = {"@stacked.py", build_path("evprof")});
-	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"),
-	       "the stacks are those of faulthandler");
+	expect_agreement(python, JOB_PRELOAD, "@stacked.py", NULL, "the stacks are those of faulthandler");
 }
 
 /* The local variables of parked functions. */
 SCENARIO(stack, locals, 6)
 {
-	struct outcome *outcome;
-
-	python_needs(python, "ctypes");
-	outcome = run(.python = python, .how = JOB_BARE, .args = {"@stacked_locals.py", build_path("evprof")});
-	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"), "the variables are Python's own");
+	expect_agreement(python, JOB_BARE, "@stacked_locals.py", NULL, "the variables are Python's own");
 }
 
 /* Native frames between the Python ones, of parked threads, in a program that goes on. */
 SCENARIO(stack, native, 6)
 {
-	struct outcome *outcome;
-
-	python_needs(python, "ctypes");
 	if (!dlopen("libunwind-ptrace.so.0", RTLD_LAZY))
 		cr_skip("libunwind is not installed");
-	outcome = run(.python = python, .how = JOB_BARE, .args = {"@stacked_native.py", build_path("evprof")});
-	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"), "the native frames are backtrace()'s");
+	expect_agreement(python, JOB_BARE, "@stacked_native.py", NULL, "the native frames are backtrace()'s");
 }
 
 /* A hundred looks at a busy program in make check-all. */
@@ -155,11 +148,7 @@ SCENARIO(stack, stopped, SCENARIO_ONCE)
 /* The list of threads, and where the first of them is, change while they are read. */
 SCENARIO(stack, while_threads_begin_and_end, 6)
 {
-	struct outcome *outcome;
-
-	python_needs(python, "ctypes");
-	outcome = run(.python = python, .how = JOB_BARE, .args = {"@churning.py", build_path("evprof")});
-	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"), "each look has those that wait");
+	expect_agreement(python, JOB_BARE, "@churning.py", NULL, "each look has those that wait");
 }
 
 /* A thread that is in no function of Python now. */
@@ -201,22 +190,13 @@ SCENARIO(stack, greenlets_of_gevent, SUPPORTED)
 }
 
 /* Tasks of asyncio and of other loops. */
-static void expect_tasks(const struct python *python, const char *how)
-{
-	struct outcome *outcome;
-
-	python_needs(python, "ctypes");
-	outcome = run(.python = python, .how = JOB_BARE, .args = {"@suspended.py", build_path("evprof"), how});
-	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"), "the tasks are those of asyncio");
-}
-
 SCENARIO(stack, suspended, SUPPORTED)
 {
-	expect_tasks(python, NULL);
+	expect_agreement(python, JOB_BARE, "@suspended.py", NULL, "the tasks are those of asyncio");
 }
 
 /* Objects are in lists of the collector's own meanwhile. */
 SCENARIO(stack, suspended_while_garbage_is_collected, SUPPORTED)
 {
-	expect_tasks(python, "collected");
+	expect_agreement(python, JOB_BARE, "@suspended.py", "collected", "the tasks are those of asyncio");
 }

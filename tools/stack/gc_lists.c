@@ -165,11 +165,13 @@ static bool walk_again(const struct walk *walk, uint64_t head)
 	struct timespec pause = {.tv_nsec = FIRST_PAUSE_NS};
 
 	for (unsigned i = 0; i < TRIES && !is_time_over(walk); i++) {
+		if (i) {
+			nanosleep(&pause, NULL);
+			pause.tv_nsec *= 2;
+		}
 		remote_refresh(walk->process->remote);
 		if (walk_list(walk, head))
 			return true;
-		nanosleep(&pause, NULL);
-		pause.tv_nsec *= 2;
 	}
 	return false;
 }

@@ -576,9 +576,8 @@ static const char *look_in_time(struct layout *layout, struct process *process)
 	const struct sampling before = layout->fields;
 	const char *unknown = look(layout, process);
 
-	for (int tries = 1; (unknown || !layout->fields.frame_instruction) && tries < TRIES; tries++) {
-		if (is_foreign(layout))
-			break;
+	for (int tries = 1; (unknown || !layout->fields.frame_instruction) && !is_foreign(layout) && tries < TRIES;
+	     tries++) {
 		nanosleep(&pause, NULL);
 		layout->fields = before;
 		unknown = look(layout, process);

@@ -393,7 +393,6 @@ int suspended_read(const struct layout *layout, struct process *process, struct 
 	suspended->cut = !layout->fields.frame_instruction; /* no thread has shown where a frame has it */
 	if (suspended->cut)
 		return 0;
-	remote_refresh(process->remote);
 	suspended->cut = !gc_lists_walk(layout, process, visit, &search);
 	remote_refresh(process->remote);
 	mark_coroutines(&search);

@@ -162,7 +162,7 @@ static int read_stack(const struct layout *layout, struct process *process, stru
 		int count, same = read_once(layout, process, codes, thread, &count, &whole, &exact);
 		uint64_t outermost;
 
-		if (exact && same == 0 && count == 0) {
+		if (exact && same == 0) { /* it is in no Python function */
 			thread->count = 0;
 			thread->changed = false;
 			break;
@@ -265,7 +265,6 @@ int stack_threads_read(const struct layout *layout, struct process *process, str
 	for (size_t i = 0; i < layout->interpreter_count && r == 0; i++) {
 		size_t count;
 
-		remote_refresh(process->remote);
 		count = layout_states(layout, process, layout->interpreters[i], states, LAYOUT_STATES_MAX);
 		while (count-- > 0 && r == 0)
 			r = read_thread(layout, process, codes, states[count], threads);

@@ -10,7 +10,7 @@
 
 #define TEXT_CHARACTERS_MAX 65536
 /* From 3.15 on a thread that is in no function has one frame, of no code, in its state: that ends within these. */
-#define STATE_BYTES 65536
+#define STATE_BYTES_MOST 65536
 
 void remote_refresh(struct remote *remote)
 {
@@ -158,7 +158,7 @@ int remote_stack(struct remote *remote, uint64_t state, struct remote_frame fram
 		frame->code &= ~UINT64_C(7); /* tag bits from 3.14 on */
 		frame->back = at;
 		if (is_entry(remote, frame)) {
-			if (steps == 1 && !at && frame->frame - state < STATE_BYTES)
+			if (steps == 1 && !at && frame->frame - state < STATE_BYTES_MOST)
 				return 0;
 			continue;
 		}
