@@ -192,12 +192,18 @@ static double draw_wait(void)
 
 static uint64_t words_written(void)
 {
-	uint64_t words = 0;
+	uint64_t words = atomic_load_explicit(&process->words_ended, memory_order_relaxed);
 
 	for (uint32_t i = 0; i < atomic_load(&process->slots_used); i++)
 		if (process->writers[i].slot)
 			words += atomic_load_explicit(&process->writers[i].slot->head, memory_order_relaxed);
 	return words;
+}
+
+/* Since begin_ns. In a new ring they begin at 0. */
+static double events_since(uint64_t words)
+{
+	return words > budget.events ? (double)(words - budget.events) : 0;
 }
 
 static double allowed_share(void)
@@ -280,7 +286,7 @@ static uint16_t *place_of(uint32_t id)
 static void note_begin(uint64_t now_ns)
 {
 	uint64_t words = words_written();
-	double events = words > budget.events ? (double)(words - budget.events) : 0;
+	double events = events_since(words);
 	double reports = events + (double)(count_others() - budget.unrecorded);
 	double cost = reports * report_cost() + (double)budget.audits * AUDIT_NS + account.due_ns;
 	double most = SAVED_NS * allowed_share();
@@ -319,7 +325,7 @@ static void begin_counts(uint64_t now_ns)
 /* The cost of the events since begin_ns, relative to the CPU time without them. */
 static double share_since(uint64_t now_ns)
 {
-	double events = (double)(words_written() - budget.events), cpu_ns = (double)(now_ns - budget.begin_ns);
+	double events = events_since(words_written()), cpu_ns = (double)(now_ns - budget.begin_ns);
 	double cost = (events + (double)(count_others() - budget.unrecorded)) * report_cost();
 
 	cost = cost < COST_MOST * cpu_ns ? cost : COST_MOST * cpu_ns;
@@ -527,6 +533,8 @@ static bool choose(uint64_t now_ns, bool long_too)
 		definitions_thin();
 		write_change(WIRE_THIN, 0, now_ns, &budget.now.set);
 		switch_hooks(true);
+	} else if (budget.listens) { /* what comes until something is thinned is no sample */
+		write_change(WIRE_THIN_END, WIRE_BURST_OTHER, now_ns, &budget.before.set);
 	}
 	if (taken && !budget.thinned) {
 		budget.thinned = true;

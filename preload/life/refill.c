@@ -577,6 +577,7 @@ void writer_end_thread(void)
 	room_show_held(writer);
 	if (recording && room_of(writer) > WRITER_SPARE_WORDS)
 		writer_put_number(writer, WIRE_THREAD_END, 0);
+	atomic_fetch_add_explicit(&process->words_ended, writer->head, memory_order_relaxed);
 	writer->slot = NULL;
 	/*
 	 * Release: all words of the ring are visible before the slot is seen to have ended. This comes last: from here

@@ -327,9 +327,24 @@ def in_threads(end):
         thread.join()
 
 
+def in_short_threads(end):
+    """One after the other, as where each request has a thread."""
+    while time.process_time() < end:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
+
+QUIET_SECONDS = 3  # longer than a function stays thinned that nobody calls
 begin = time.process_time()
 if kind == "threads":
     in_threads(begin + limit)
+elif kind == "short_threads":
+    in_short_threads(begin + limit)
+elif kind == "quiet":
+    until(begin + limit, work)
+    until(begin + limit + QUIET_SECONDS, lambda: sum(range(20000)))
+    until(begin + limit * 1.5 + QUIET_SECONDS, work)
 elif kind == "phases":
     until(begin + limit / 2, work)
     until(begin + limit, second)
