@@ -323,6 +323,39 @@ Test(profile, several_windows)
 	expect("g", 0, 0, 0, 0);
 }
 
+static void switch_to(uint64_t target, uint64_t origin, uint32_t ticks)
+{
+	event(WIRE_SWITCH, 0, ticks);
+	fixture_extra(fixture, thread, target);
+	fixture_extra(fixture, thread, origin);
+}
+
+/* What a greenlet runs in one window may have ended when the next one begins. */
+Test(profile, several_windows_with_greenlets)
+{
+	options.mark_begin = "begin";
+	options.mark_end = "end";
+	event(WIRE_MARK, 1, 0);
+	switch_to(0x20, 0x10, 0);
+	event(WIRE_CALL, F, 0);
+	switch_to(0x10, 0x20, 5);
+	event(WIRE_MARK, 2, 1);
+	switch_to(0x20, 0x10, 1);
+	event(WIRE_RETURN, F, 1);
+	event(WIRE_CALL, G, 1);
+	switch_to(0x10, 0x20, 1);
+	event(WIRE_MARK, 1, 1);
+	switch_to(0x20, 0x10, 0);
+	event(WIRE_CALL, H, 0);
+	event(WIRE_RETURN, H, 10);
+	switch_to(0x10, 0x20, 10);
+	event(WIRE_MARK, 2, 0);
+	count();
+	expect("f", 1, 1, 5, 5);
+	expect("h", 1, 1, 10, 10);
+	cr_expect(profile.unmatched == 0);
+}
+
 Test(profile, from_to)
 {
 	filter.from_given = filter.to_given = true;

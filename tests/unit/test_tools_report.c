@@ -242,6 +242,9 @@ Test(report, mistakes_are_named)
 	    {"--format csv --callers --callees", "--callers or --callees"},
 	    {"--sort bytes", "no allocations were recorded"},
 	    {"--sort time,alloc --min-duration 1", "--sort bytes or allocations and --min-duration exclude each other"},
+	    {"--clock cpu --between a,b", "evprof cut --between makes a trace of that part first"},
+	    {"--calibrate --from 1", "evprof cut makes one of that part first"},
+	    {"--calibrate --between a,b", "evprof cut makes one of that part first"},
 	    {"--by span --callers", "--by span has no --between, --callers or --callees"},
 	    {"--nonsense", "--nonsense"},
 	};

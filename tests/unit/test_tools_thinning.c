@@ -8,6 +8,9 @@
 #define KEYS 16
 #define TINY 2 /* key: code id 1 */
 #define LONG 4
+#define TICK_NS 0.5
+
+static const struct thin_range whole = {.tick_ns = TICK_NS};
 
 /* A seeded generator: the test is the same in each run. */
 static uint64_t state;
@@ -29,11 +32,17 @@ struct shape {
 };
 static struct shape shape;
 
+/* The process uses one processor all the time. */
+static void put_change(struct thinning *thinning, uint32_t head, const uint64_t *extra)
+{
+	thinning_change(thinning, (uint64_t)((double)extra[0] / TICK_NS), head, extra);
+}
+
 static void change(struct thinning *thinning, unsigned kind, unsigned why, double cpu_ns)
 {
 	const uint64_t extra[2] = {(uint64_t)cpu_ns, TINY / 2};
 
-	thinning_change(thinning, wire_extended(kind, 2, wire_thin_value(why, (uint32_t)(shape.cost_ns * 10))), extra);
+	put_change(thinning, wire_extended(kind, 2, wire_thin_value(why, (uint32_t)(shape.cost_ns * 10))), extra);
 }
 
 /* Calls of a function in a stretch: one after the other, at a rate that is not the same in each stretch. */
@@ -42,7 +51,6 @@ static unsigned calls_in(double ns, double mean_ns)
 	return (unsigned)(ns / mean_ns * (0.9 + 0.2 * draw()));
 }
 
-#define TICK_NS 0.5
 #define OWN_NS 400 /* of a call */
 
 /* Called by LONG. events_ns: what its events add to each call. */
@@ -134,7 +142,7 @@ static struct result estimate(struct shape as, unsigned bursts, double *missing)
 
 	thinning_begin_thread(thinning);
 	*missing = simulate(thinning, bursts);
-	cr_assert_eq(thinning_estimate(thinning, TICK_NS, take, &result), 0);
+	cr_assert_eq(thinning_estimate(thinning, &whole, take, &result), 0);
 	thinning_free(thinning);
 	return result;
 }
@@ -214,10 +222,10 @@ static struct thin_estimate estimate_shown(unsigned bursts, unsigned shown)
 		count(thinning, LONG, 500, 0);
 		change(thinning, WIRE_THIN_END, WIRE_BURST_RANDOM, now + 8e5);
 		count(thinning, LONG, 125, 0);
-		count(thinning, TINY, i < shown ? 3 : 0, 0);
+		count(thinning, TINY, i >= (bursts - shown) / 2 && i < (bursts + shown) / 2 ? 3 : 0, 0);
 	}
 	change(thinning, WIRE_THIN_END, WIRE_BURST_OTHER, now);
-	cr_assert_eq(thinning_estimate(thinning, TICK_NS, take, &result), 0);
+	cr_assert_eq(thinning_estimate(thinning, &whole, take, &result), 0);
 	thinning_free(thinning);
 	return result.tiny;
 }
@@ -229,7 +237,31 @@ Test(thinning, the_interval_of_a_rare_function_is_wide)
 
 	cr_assert_geq(rare.missing.calls + rare.width.calls, 7.22 / 2 * rare.missing.calls);
 	cr_assert_lt(often.width.calls, 0.4 * often.missing.calls);
-	cr_assert_float_eq(often.missing.calls, 15 * rare.missing.calls, 1e-6 * often.missing.calls);
+	cr_assert_float_eq(often.missing.calls, 15 * rare.missing.calls, 0.05 * often.missing.calls);
+}
+
+/* Bursts cost more where the program calls the function, and come less often there. */
+Test(thinning, a_phase_has_the_weight_of_its_time)
+{
+	const unsigned stretches[] = {10, 40}, stretch_ms[] = {100, 25}, calls[] = {160, 0};
+	struct thinning *thinning = thinning_new(KEYS);
+	struct result result = {0};
+	double now = 1e6, missing = 10 * 100 * 160 / 0.8;
+
+	shape = (struct shape){0};
+	thinning_begin_thread(thinning);
+	for (int phase = 0; phase < 2; phase++)
+		for (unsigned i = 0; i < stretches[phase]; i++, now += 8e5) {
+			change(thinning, WIRE_THIN, 0, now);
+			now += stretch_ms[phase] * 1e6;
+			change(thinning, WIRE_THIN_END, WIRE_BURST_RANDOM, now);
+			count(thinning, TINY, calls[phase], 0);
+		}
+	change(thinning, WIRE_THIN_END, WIRE_BURST_OTHER, now);
+	cr_assert_eq(thinning_estimate(thinning, &whole, take, &result), 0);
+	thinning_free(thinning);
+	cr_expect_float_eq(result.tiny.missing.calls, missing, 0.15 * missing, "%f", result.tiny.missing.calls);
+	cr_expect_lt(fabs(result.tiny.missing.calls - missing), result.tiny.width.calls);
 }
 
 Test(thinning, one_burst_gives_no_interval)
@@ -251,7 +283,7 @@ Test(thinning, what_is_recorded_again_for_another_reason_is_no_sample)
 	cr_assert(!thinning_samples(thinning, TINY));
 	count(thinning, TINY, 100, 0);
 	cr_assert_eq(thinning->sample_count, 0);
-	cr_assert_eq(thinning_estimate(thinning, TICK_NS, take, &result), 0);
+	cr_assert_eq(thinning_estimate(thinning, &whole, take, &result), 0);
 	cr_assert(!result.tiny.known && result.tiny.missing.calls == 0);
 	thinning_free(thinning);
 }
@@ -289,7 +321,7 @@ Test(thinning, c_functions_that_no_burst_shows_are_not_known)
 		count(thinning, TINY, 10, 0);
 	}
 	change(thinning, WIRE_THIN, 0, 8e6);
-	cr_assert_eq(thinning_estimate(thinning, TICK_NS, take_unknown, &unknown), 0);
+	cr_assert_eq(thinning_estimate(thinning, &whole, take_unknown, &unknown), 0);
 	cr_assert_eq(unknown, 1);
 	thinning_free(thinning);
 }
@@ -300,7 +332,7 @@ Test(thinning, c_functions_alone_may_be_missing)
 	struct thinning *thinning = thinning_new(KEYS);
 	const uint64_t extra[2] = {1000000, TINY / 2 | WIRE_THIN_C_CALLS};
 
-	thinning_change(thinning, wire_extended(WIRE_THIN_END, 2, wire_thin_value(WIRE_BURST_RANDOM, 0)), extra);
+	put_change(thinning, wire_extended(WIRE_THIN_END, 2, wire_thin_value(WIRE_BURST_RANDOM, 0)), extra);
 	cr_assert(!thinning_was(thinning, TINY));
 	cr_assert(count_one(thinning, 7, TINY, 0));
 	cr_assert(!count_one(thinning, 7, LONG, 0));
@@ -327,15 +359,84 @@ Test(thinning, exceptions_are_estimated)
 		const uint64_t extra[2] = {ms * 1000000, WIRE_THIN_EXCEPTIONS};
 		uint32_t kind = ms % 2 ? WIRE_THIN : WIRE_THIN_END;
 
-		thinning_change(thinning, wire_extended(kind, 2, wire_thin_value(WIRE_BURST_RANDOM, 0)), extra);
+		put_change(thinning, wire_extended(kind, 2, wire_thin_value(WIRE_BURST_RANDOM, 0)), extra);
 		for (int i = 0; i < 10 && kind == WIRE_THIN_END; i++)
 			thinning_count_exception(thinning);
 	}
 	cr_assert(thinning_was_exceptions(thinning) && !thinning_was(thinning, 7));
-	cr_assert_eq(thinning_estimate(thinning, TICK_NS, take_exceptions, &exceptions), 0);
+	cr_assert_eq(thinning_estimate(thinning, &whole, take_exceptions, &exceptions), 0);
 	cr_assert(exceptions.known && fabs(exceptions.missing.calls - 200) < 1, "%f", exceptions.missing.calls);
 	cr_assert(exceptions.width.calls > 0 && exceptions.width.calls < 100, "%f", exceptions.width.calls);
 	thinning_free(thinning);
+}
+
+#define MS 1000000
+#define CALLS 10 /* in each ms, of a function that is thinned in the odd ones */
+
+/* From a ms on, until another one. The first change may say that it was made earlier. */
+static struct thin_estimate estimate_in(struct thin_range range, uint64_t from, uint64_t first_ns, uint64_t to)
+{
+	struct thinning *thinning = thinning_new(KEYS);
+	struct result result = {0};
+
+	for (uint64_t ms = from; ms <= to; ms++) {
+		const uint64_t extra[2] = {ms == from ? first_ns : ms * MS, TINY / 2};
+		uint32_t kind = ms % 2 ? WIRE_THIN : WIRE_THIN_END;
+		uint64_t ticks = (uint64_t)((double)(ms * MS) / TICK_NS);
+		uint32_t head = wire_extended(kind, 2, wire_thin_value(WIRE_BURST_RANDOM, 0));
+
+		thinning_change(thinning, ticks, head, extra);
+		if (kind == WIRE_THIN_END && (!range.window || window_inside(range.window, ticks, ticks + 1)))
+			count(thinning, TINY, CALLS, 0);
+	}
+	cr_assert_eq(thinning_estimate(thinning, &range, take, &result), 0);
+	thinning_free(thinning);
+	return result.tiny;
+}
+
+static void expect_calls(struct thin_estimate found, double calls)
+{
+	cr_expect(fabs(found.missing.calls - calls) < 0.1, "%f instead of %f", found.missing.calls, calls);
+}
+
+static uint64_t ticks_of(double ms)
+{
+	return (uint64_t)(ms * MS / TICK_NS);
+}
+
+/* Of the stretches at the edges of a window only a part is in it. */
+Test(thinning, a_window_has_parts_of_stretches)
+{
+	struct window_edge edges[] = {{.ticks = ticks_of(11.25), .begins = true},
+				      {.ticks = ticks_of(17.5)},
+				      {.ticks = ticks_of(30), .begins = true},
+				      {.ticks = ticks_of(33)}};
+	struct window window = {.edges = edges, .count = 4};
+	struct thin_range range = {.tick_ns = TICK_NS, .window = &window};
+
+	expect_calls(estimate_in(range, 1, MS, 41), (0.75 + 1 + 1 + 0.5 + 1) * CALLS);
+	window.count = 1; /* until the end, where nothing is thinned */
+	expect_calls(estimate_in(range, 1, MS, 40), (0.75 + 14) * CALLS);
+	window.count = 0;
+	expect_calls(estimate_in(range, 1, MS, 41), 0);
+}
+
+/* A trace that was cut begins with what was thinned before. */
+Test(thinning, a_part_of_a_trace_has_a_part_of_a_stretch)
+{
+	expect_calls(estimate_in(whole, 11, 11 * MS, 20), 5 * CALLS);
+	expect_calls(estimate_in(whole, 11, 2 * MS, 20), 5 * CALLS);
+}
+
+/* A process that is killed, or runs on, has no last change. */
+Test(thinning, what_follows_the_last_change_counts)
+{
+	struct thin_range killed = {.tick_ns = TICK_NS, .end_ticks = ticks_of(25)};
+
+	expect_calls(estimate_in(whole, 1, MS, 21), 10 * CALLS);
+	expect_calls(estimate_in(killed, 1, MS, 21), 14 * CALLS);
+	killed.end_ticks = ticks_of(20);
+	expect_calls(estimate_in(killed, 1, MS, 21), 10 * CALLS);
 }
 
 /* They are left out, and no burst shows one. */
@@ -345,10 +446,10 @@ Test(thinning, exceptions_may_not_be_known)
 	struct thin_estimate exceptions = {0};
 	const uint64_t extra[2] = {1000000, WIRE_THIN_EXCEPTIONS};
 
-	thinning_change(thinning, wire_extended(WIRE_THIN, 2, 0), extra);
+	put_change(thinning, wire_extended(WIRE_THIN, 2, 0), extra);
 	thinning_count_exception(thinning);
 	cr_assert_eq(thinning->sample_count, 0);
-	cr_assert_eq(thinning_estimate(thinning, TICK_NS, take_exceptions, &exceptions), 0);
+	cr_assert_eq(thinning_estimate(thinning, &whole, take_exceptions, &exceptions), 0);
 	cr_assert(exceptions.key == THINNED_EXCEPTIONS && !exceptions.known);
 	thinning_free(thinning);
 }
@@ -359,8 +460,8 @@ Test(thinning, ids_without_a_function_change_nothing)
 	struct thinning *thinning = thinning_new(4);
 	const uint64_t extra[3] = {5, UINT64_C(0xffffffff7fffffff), 3};
 
-	thinning_change(thinning, wire_extended(WIRE_THIN, 3, 0), extra);
-	thinning_change(thinning, wire_extended(WIRE_THIN, 0, 0), extra);
+	put_change(thinning, wire_extended(WIRE_THIN, 3, 0), extra);
+	put_change(thinning, wire_extended(WIRE_THIN, 0, 0), extra);
 	cr_assert_eq(thinning->change_count, 1);
 	for (uint32_t key = 0; key < 4; key++)
 		cr_assert(!thinning_was(thinning, key));
@@ -380,11 +481,11 @@ Test(thinning, a_function_that_is_named_twice_counts_once)
 			uint64_t extra[2] = {ms * 1000000, TINY / 2 | (twice ? UINT64_C(TINY / 2) << 32 : 0)};
 			uint32_t kind = ms % 2 ? WIRE_THIN : WIRE_THIN_END;
 
-			thinning_change(thinning, wire_extended(kind, 2, wire_thin_value(WIRE_BURST_RANDOM, 0)), extra);
+			put_change(thinning, wire_extended(kind, 2, wire_thin_value(WIRE_BURST_RANDOM, 0)), extra);
 			for (int i = 0; i < 10 && kind == WIRE_THIN_END; i++)
 				count_one(thinning, TINY, LONG, 0);
 		}
-		cr_assert_eq(thinning_estimate(thinning, TICK_NS, take, &result), 0);
+		cr_assert_eq(thinning_estimate(thinning, &whole, take, &result), 0);
 		missing[twice] = result.tiny.missing.calls;
 		thinning_free(thinning);
 	}
@@ -406,13 +507,13 @@ Test(thinning, a_change_of_many_functions_has_several_events)
 		for (at = 0; at < COUNT;) {
 			uint32_t head = wire_thin_event(WIRE_THIN, 0, 1000, ids, COUNT, &at, extra);
 
-			thinning_change(thinning, head, extra);
+			put_change(thinning, head, extra);
 		}
 		cr_assert_eq(thinning_last(thinning)->key_count, COUNT);
 		cr_assert_eq(thinning->state[2], THIN_MISSING);
 		cr_assert_eq(thinning->state[2 * COUNT], THIN_MISSING);
 		at = 0;
-		thinning_change(thinning, wire_thin_event(WIRE_THIN_END, 0, 2000, &later, 1, &at, extra), extra);
+		put_change(thinning, wire_thin_event(WIRE_THIN_END, 0, 2000, &later, 1, &at, extra), extra);
 		cr_assert_eq(thinning->state[2], THIN_RECORDED);
 		cr_assert_eq(thinning->state[2 * later], THIN_SAMPLED);
 	}
@@ -420,7 +521,7 @@ Test(thinning, a_change_of_many_functions_has_several_events)
 	cr_assert_eq(thinning_last(thinning)->key_count, 1);
 	for (uint32_t id = 1; id <= MORE; id++) { /* more than a library writes: the change has no room for the rest */
 		at = 0;
-		thinning_change(thinning, wire_thin_event(WIRE_THIN, 0, 3000, &id, 1, &at, extra), extra);
+		put_change(thinning, wire_thin_event(WIRE_THIN, 0, 3000, &id, 1, &at, extra), extra);
 	}
 	cr_assert_eq(thinning_last(thinning)->key_count, WIRE_THIN_SET_MOST);
 	thinning_free(thinning);

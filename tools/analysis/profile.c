@@ -52,7 +52,8 @@ struct counting {
 	struct held *memory;   /* by row; NULL: allocations are not counted */
 	uint32_t row_count;
 	struct window window;
-	size_t next_edge; /* index in window.edges */
+	uint64_t last_ticks; /* of the process's last event; 0: times are not those of the wall clock */
+	size_t next_edge;    /* index in window.edges */
 	uint32_t thread;
 	uint32_t marks; /* marks of the thread so far */
 	uint64_t lost;
@@ -241,7 +242,9 @@ static uint64_t next_limit(const struct counting *counting)
 	return edge->thread == counting->thread ? UINT64_MAX : edge->ticks;
 }
 
-/* Skips events outside the window. Returns like replay_run(). */
+static const struct replay_sink nothing = {0};
+
+/* Skips events outside the window, but for what they say of thinned functions. Returns like replay_run(). */
 static int skip_run(struct counting *counting, struct replay_cursor *cursor, uint64_t until)
 {
 	const struct trace_events *events = cursor->events;
@@ -255,6 +258,8 @@ static int skip_run(struct counting *counting, struct replay_cursor *cursor, uin
 		if (now >= until && until != UINT64_MAX)
 			return 1;
 		replay->now = now;
+		if (wire_is_thin(kind))
+			replay_thin(replay, head, cursor->extra, &nothing, NULL);
 		cursor->extra += wire_extra_words(head);
 		if (kind == WIRE_MARK && mark_is_edge(counting, counting->marks++)) {
 			cursor->at++;
@@ -273,7 +278,8 @@ static void cross_edge(struct counting *counting, const struct replay_sink *sink
 
 	if (edge->begins) {
 		replay_forget(replay);
-		replay->base_unknown = true;
+		replay_forget_stacks(replay);
+		replay->base_unknown = replay->others_unknown = true;
 		return;
 	}
 	if (reason == 1 && edge->ticks > now)
@@ -309,13 +315,18 @@ static inline __attribute__((always_inline)) void run_chunk(struct counting *cou
 	}
 }
 
-/* The first place to read: chunks that end before a window of times are skipped. */
-static size_t first_place(const struct counting *counting, const struct trace_thread *thread)
+/*
+ * The first place to read: chunks that end before a window of times are skipped, but not where they say what is
+ * thinned.
+ */
+static size_t first_place(const struct counting *counting, const struct trace_process *process,
+			  const struct trace_thread *thread)
 {
 	const struct window_edge *edge = counting->window.edges;
 	size_t first = 0;
 
-	if (counting->window.count && edge->begins && edge->thread == TRACE_NOBODY)
+	if (counting->window.count && edge->begins && edge->thread == TRACE_NOBODY &&
+	    trace_process_budget(process) <= 0)
 		while (first < thread->place_count && thread->places[first].last_ticks < edge->ticks)
 			first++;
 	return first;
@@ -338,7 +349,7 @@ static void count_thread(struct counting *counting, struct trace *trace, const s
 	replay_begin_thread(&counting->replay);
 	calibration_begin_thread(&counting->calibration);
 	trace_stream_open(&stream, trace, thread);
-	trace_stream_skip(&stream, first_place(counting, thread));
+	trace_stream_skip(&stream, first_place(counting, trace_process_of(trace, thread), thread));
 	while (!past_window(counting) && trace_stream_next(&stream, &events)) {
 		if (counting->calibrates)
 			calibration_apply(&counting->calibration, &events);
@@ -442,6 +453,7 @@ static int fold_estimate(void *owner, const struct thin_estimate *estimate)
 	times->thinned = true;
 	times->unknown |= !estimate->known;
 	times->calls += (uint64_t)(estimate->missing.calls + 0.5);
+	times->missing_calls += (uint64_t)(estimate->missing.calls + 0.5);
 	times->own_ns += (uint64_t)(estimate->missing.own * tick_ns + 0.5);
 	times->missing_own_ns += (uint64_t)(estimate->missing.own * tick_ns + 0.5);
 	times->total_ns += (uint64_t)(estimate->missing.total * tick_ns + 0.5);
@@ -471,11 +483,30 @@ static int fold_least(struct profile *profile, const struct trace_process *proce
 	return 0;
 }
 
+/* The time of the last event of a process. */
+static uint64_t last_ticks(const struct trace *trace, const struct trace_process *process)
+{
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < process->thread_count; i++) {
+		const struct trace_thread *thread = trace->threads[process->threads[i]];
+		uint64_t ticks = thread->place_count ? thread->places[thread->place_count - 1].last_ticks : 0;
+
+		last = ticks > last ? ticks : last;
+	}
+	return last;
+}
+
 static int fold_thinned(struct profile *profile, const struct trace_process *process, const struct counting *counting)
 {
+	const struct window *window = &counting->window;
 	struct folding folding = {profile, process, counting};
+	struct thin_range range = {.tick_ns = tick_ns_of(process),
+				   .calibrated = counting->calibrates,
+				   .window = window->count || !window->open_at_start ? window : NULL,
+				   .end_ticks = counting->last_ticks};
 	struct thinning *thinning = counting->replay.thinning;
-	int error = thinning ? thinning_estimate(thinning, tick_ns_of(process), fold_estimate, &folding) : 0;
+	int error = thinning ? thinning_estimate(thinning, &range, fold_estimate, &folding) : 0;
 
 	if (thinning && thinning_was_exceptions(thinning)) {
 		profile->exceptions.left_out = true;
@@ -632,6 +663,7 @@ static int counting_begin(struct counting *counting, struct trace *trace, const 
 	if (!error)
 		error = apply_filter(counting, process, options->filter);
 	counting->calibrates = options->calibrate && calibration_find(&counting->calibration, trace, process);
+	counting->last_ticks = trace->clock == CPU_CLOCK_WALL ? last_ticks(trace, process) : 0;
 	return error;
 }
 

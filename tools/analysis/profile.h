@@ -38,15 +38,16 @@ struct profile_times {
 	 * more.
 	 */
 	bool thinned;
-	bool unknown;		 /* there is no interval */
-	uint64_t missing_own_ns; /* part of own_ns that is an estimate; it is in the own time of callers, too */
+	bool unknown;				       /* there is no interval */
+	uint64_t missing_calls;			       /* part of calls that is an estimate */
+	uint64_t missing_own_ns;		       /* likewise of own_ns; it is in the own time of callers, too */
 	double calls_width2, own_width2, total_width2; /* times in ns */
 };
 
 /* Thinned, and nothing is estimated: calls and times are the least. */
 static inline bool profile_is_least(const struct profile_times *times)
 {
-	return times->thinned && times->calls_width2 <= 0 && (!times->unknown || !times->missing_own_ns);
+	return times->thinned && times->calls_width2 <= 0 && (!times->unknown || !times->missing_calls);
 }
 
 /* Thinned, and some of it is estimated. */

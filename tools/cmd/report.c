@@ -385,6 +385,12 @@ static bool fits_together(struct request *request, int traces)
 		cli_misused("report", "a trace is missing");
 	else if (request->options.mark_begin && (request->filter.from_given || request->filter.to_given))
 		cli_misused("report", "--between and --from or --to exclude each other");
+	else if (request->options.mark_begin && request->filter.clock != CPU_CLOCK_WALL)
+		cli_misused("report",
+			    "--between has no --clock; evprof cut --between makes a trace of that part first");
+	else if (request->options.calibrate &&
+		 (request->options.mark_begin || request->filter.from_given || request->filter.to_given))
+		cli_misused("report", "--calibrate is for a whole trace; evprof cut makes one of that part first");
 	else if (request->style.by == REPORT_BY_SPAN &&
 		 (request->options.mark_begin || request->style.callers || request->style.callees))
 		cli_misused("report", "--by span has no --between, --callers or --callees");

@@ -232,7 +232,7 @@ static void put_thinned(struct copy *copy)
 		uint32_t key = copy->replay->thinning->change_keys[change->first_key + i];
 		uint32_t id = ids_of(&copy->cut->file->ids, IDS_CODE, key / 2);
 
-		if (id)
+		if (id || key == THINNED_EXCEPTIONS)
 			ids[count++] = id | (key & 1 ? WIRE_THIN_C_CALLS : 0);
 	}
 	do {

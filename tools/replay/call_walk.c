@@ -379,6 +379,15 @@ uint64_t walk_run_next(const struct call_walk *walk, const struct walk_run *run)
 			   : run->stream.thread->places[run->stream.next].first_ticks;
 }
 
+/* What the thread has said last before the time range. */
+static void begin_thinned(struct call_walk *walk)
+{
+	const struct thin_change *change = walk->replay.thinning ? thinning_last(walk->replay.thinning) : NULL;
+
+	if (change)
+		walk->thinned = (struct walk_thinned){.cpu_ns = change->cpu_ns, .since_ns = walk->now_ns};
+}
+
 /* Pushes the initial stack of the time range, and moves the stream to its first chunk. */
 static int begin_run(struct call_walk *walk, struct walk_run *run)
 {
@@ -401,6 +410,7 @@ static int begin_run(struct call_walk *walk, struct walk_run *run)
 	/* The frames start where the range does, not at the first tick after that. */
 	if (run->from && run->from < run->to && first < thread->place_count)
 		error = initial_stack_push(&initial, run->from - 1, &sink, walk);
+	begin_thinned(walk);
 	trace_stream_open(&run->stream, walk->trace, thread);
 	trace_stream_skip(&run->stream, run->from < run->to ? first : thread->place_count);
 	return error;
@@ -413,7 +423,7 @@ int walk_thread_begin(struct call_walk *walk, struct walk_run *run)
 	*run = (struct walk_run){0};
 	walk->now_ns = filter_from(walk->filter);
 	walk->depth = walk->shown = 0;
-	walk->thinned.count = 0;
+	walk->thinned = (struct walk_thinned){0};
 	walk->chunk = 0;
 	walk->chunk_limit = SIZE_MAX;
 	replay_begin_thread(&walk->replay);

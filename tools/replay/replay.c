@@ -262,7 +262,7 @@ void replay_thin(struct replay *replay, uint32_t head, const uint64_t *extra, co
 		while (thinned && (depth = find_thinned(replay, thinned)))
 			take_off(replay, depth, sink, owner);
 	}
-	thinning_change(replay->thinning, head, extra);
+	thinning_change(replay->thinning, replay->now, head, extra);
 	if (sink->thin)
 		sink->thin(owner, replay, head, extra);
 }

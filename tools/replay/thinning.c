@@ -15,6 +15,7 @@
 #define ENDS_MANY 10	 /* in the time of a burst */
 #define OFF_MOST 3	 /* times what is expected: more is another phase */
 #define FIT_STEPS 40
+#define NEIGHBOURS 3
 
 struct thinning *thinning_new(uint32_t keys)
 {
@@ -125,7 +126,7 @@ static void add_key(struct thinning *thinning, struct thin_change *change, uint3
 	change->key_count++;
 }
 
-void thinning_change(struct thinning *thinning, uint32_t head, const uint64_t *extra)
+void thinning_change(struct thinning *thinning, uint64_t ticks, uint32_t head, const uint64_t *extra)
 {
 	bool sampled = wire_head_kind(head) == WIRE_THIN_END && wire_thin_why(head) == WIRE_BURST_RANDOM;
 	enum thin_state state = wire_head_kind(head) == WIRE_THIN ? THIN_MISSING
@@ -135,6 +136,7 @@ void thinning_change(struct thinning *thinning, uint32_t head, const uint64_t *e
 
 	if (!change)
 		return;
+	change->ticks = change->cpu_ns && change->ticks < ticks ? change->ticks : ticks;
 	change->cpu_ns = *extra;
 	change->head = head;
 	if (thinning->at_ns != *extra)
@@ -253,12 +255,14 @@ struct scaled {
 struct burst {
 	double ns;		/* CPU time */
 	double events;		/* of all functions */
+	double missing_ns;	/* of the program's time in the missing stretches that are next to it */
+	double weight;		/* see weigh_bursts() */
 	struct thin_sample sum; /* of the function at hand */
 	double number;
 };
 
 struct bursts {
-	double tick_ns;
+	double tick_ns; /* 0: times are without what events cost */
 	/* What an event costs in a burst, and the interval of that; below 0: see cost_by_ends(). */
 	double event_ns, least_ns, most_ns;
 	double variance; /* of the rate of all events in all bursts of the process, relative */
@@ -291,20 +295,70 @@ static double event_ns(const struct thin_change *change)
 	return wire_thin_cost(change->head) / 10.0;
 }
 
-static double length_ns(const struct thinning *thinning, uint32_t i)
+/*
+ * CPU time of the process in a tick, between the changes whose CPU time is that of their events: from the first one on,
+ * or the second one.
+ */
+static double cpu_in_tick(const struct thinning *thinning, uint32_t first, double tick_ns)
 {
-	const struct thin_change *change = &thinning->changes[i];
+	const struct thin_change *from = &thinning->changes[first],
+				 *to = &thinning->changes[thinning->change_count - 1];
 
-	return i + 1 < thinning->change_count ? (double)(change[1].cpu_ns - change->cpu_ns) : 0;
+	return first + 1 < thinning->change_count && to->ticks > from->ticks
+		   ? (double)(to->cpu_ns - from->cpu_ns) / (double)(to->ticks - from->ticks)
+		   : tick_ns;
+}
+
+static bool is_thinned(const struct thin_change *change)
+{
+	return wire_head_kind(change->head) == WIRE_THIN;
+}
+
+static bool is_random(const struct thin_change *change)
+{
+	return !is_thinned(change) && wire_thin_why(change->head) == WIRE_BURST_RANDOM;
+}
+
+/* Of a stretch that a window cuts, so much counts as the window has of its ticks. */
+static double share_inside(const struct thin_range *range, uint64_t begin, uint64_t end)
+{
+	if (!range->window)
+		return 1;
+	return (double)window_inside(range->window, begin, end > begin ? end : begin + 1) /
+	       (double)(end > begin ? end - begin : 1);
+}
+
+/*
+ * How long each change lasts, in the order of time. A process begins with a WIRE_THIN_END, so what begins otherwise is
+ * a part of a trace: its first change was made before. A process that was killed, or still runs, has no last change.
+ */
+static void find_lengths(struct thinning *thinning, const struct thin_range *range)
+{
+	struct thin_change *changes = thinning->changes;
+	uint32_t count = thinning->change_count;
+	bool part = count && (is_thinned(changes) || is_random(changes));
+	double rate;
+
+	for (uint32_t i = 1; i < count; i++)
+		if (changes[i].ticks < changes[i - 1].ticks)
+			changes[i].ticks = changes[i - 1].ticks;
+	rate = count ? cpu_in_tick(thinning, part, range->tick_ns) : 0;
+	for (uint32_t i = 0; i < count; i++) {
+		bool last = i + 1 == count;
+		uint64_t begin = changes[i].ticks, end = last ? range->end_ticks : changes[i + 1].ticks;
+		double by_ticks = end > begin ? rate * (double)(end - begin) : 0;
+		double ns = last ? 0 : (double)(changes[i + 1].cpu_ns - changes[i].cpu_ns);
+
+		if (last ? is_thinned(&changes[i]) : !i && part && by_ticks < ns)
+			ns = by_ticks;
+		changes[i].ns = ns * share_inside(range, begin, end);
+	}
 }
 
 /* A burst at a random time, of some length. */
 static bool is_burst(const struct thinning *thinning, uint32_t i)
 {
-	uint32_t head = thinning->changes[i].head;
-
-	return wire_head_kind(head) != WIRE_THIN && wire_thin_why(head) == WIRE_BURST_RANDOM &&
-	       length_ns(thinning, i) > 0;
+	return is_random(&thinning->changes[i]) && thinning->changes[i].ns > 0;
 }
 
 /* How much longer a burst would be if all of it were as its events leave the program. */
@@ -317,7 +371,7 @@ static double slowdown(double ns, double events, double event_ns)
 
 static double slowdown_of(const struct thinning *thinning, uint32_t i, double event_ns)
 {
-	return slowdown(length_ns(thinning, i), (double)thinning->changes[i].events, event_ns);
+	return slowdown(thinning->changes[i].ns, (double)thinning->changes[i].events, event_ns);
 }
 
 /* The events that a burst would have if it were no slower than the program. */
@@ -335,13 +389,13 @@ static double variance_of_bursts(const struct thinning *thinning, double event_n
 		if (!is_burst(thinning, i))
 			continue;
 		events += events_of(thinning, i, event_ns);
-		all += length_ns(thinning, i);
+		all += thinning->changes[i].ns;
 		n++;
 	}
 	for (uint32_t i = 0; i < thinning->change_count; i++) {
 		if (!is_burst(thinning, i))
 			continue;
-		off = events_of(thinning, i, event_ns) - events / all * length_ns(thinning, i);
+		off = events_of(thinning, i, event_ns) - events / all * thinning->changes[i].ns;
 		residuals += off * off;
 	}
 	return n > 1 && events > 0 ? residuals * n * n / (n - 1) / (events * events) : 0;
@@ -370,14 +424,44 @@ static int index_changes(const struct thinning *thinning, struct bursts *bursts)
 	return 0;
 }
 
+/*
+ * Bursts of many events cost more, so they come less often where the program has such: a burst weighs as much as is
+ * missing around it. Of NEIGHBOURS bursts on each side, as the times between bursts are random.
+ */
+static void weigh_bursts(struct bursts *bursts)
+{
+	for (uint32_t i = 0; i < bursts->count; i++) {
+		uint32_t first = i > NEIGHBOURS ? i - NEIGHBOURS : 0, last = i + NEIGHBOURS;
+		double missing_ns = 0;
+
+		last = last < bursts->count ? last : bursts->count - 1;
+		for (uint32_t k = first; k <= last; k++)
+			missing_ns += bursts->at[k].missing_ns;
+		bursts->at[i].weight =
+		    bursts->missing_ns > 0 ? missing_ns / (last - first + 1) * bursts->count / bursts->missing_ns : 1;
+	}
+}
+
+/* What was missing since the last one is next to both. */
+static void add_burst(struct bursts *bursts, double ns, double events, double since_ns)
+{
+	double half_ns = bursts->count ? since_ns / 2 : since_ns;
+
+	if (bursts->count)
+		bursts->at[bursts->count - 1].missing_ns += half_ns;
+	bursts->at[bursts->count++] = (struct burst){.ns = ns, .events = events, .missing_ns = half_ns};
+}
+
 /* The stretches of a thinned function. */
 static void find_stretches(const struct thinning *thinning, uint32_t by, struct bursts *bursts)
 {
+	double since_ns = 0;
+
 	bursts->count = 0;
 	bursts->missing_ns = bursts->missing_squares = 0;
 	for (size_t k = bursts->first[by]; k < bursts->first[by + 1]; k++) {
 		uint32_t i = bursts->changes[k];
-		double ns = length_ns(thinning, i);
+		double ns = thinning->changes[i].ns;
 
 		if (k > bursts->first[by] && bursts->changes[k - 1] == i)
 			continue;
@@ -388,12 +472,16 @@ static void find_stretches(const struct thinning *thinning, uint32_t by, struct 
 			ns /= slowdown_of(thinning, i, bursts->event_ns);
 			bursts->missing_ns += ns;
 			bursts->missing_squares += ns * ns;
+			since_ns += ns;
 		} else if (is_burst(thinning, i)) {
-			bursts->at[bursts->count++] =
-			    (struct burst){.ns = ns, .events = (double)thinning->changes[i].events};
+			add_burst(bursts, ns, (double)thinning->changes[i].events, since_ns);
 			bursts->numbers_of[i] = bursts->count;
+			since_ns = 0;
 		}
 	}
+	if (bursts->count)
+		bursts->at[bursts->count - 1].missing_ns += since_ns;
+	weigh_bursts(bursts);
 }
 
 /*
@@ -437,7 +525,7 @@ static uint32_t stretch_before(const struct thinning *thinning, uint32_t i)
 static bool expect_as(const struct thinning *thinning, uint32_t stretch, double event_ns, struct compared *compared)
 {
 	const struct thin_change *change = &thinning->changes[stretch];
-	double scale, ns = stretch < thinning->change_count ? length_ns(thinning, stretch) : 0;
+	double scale, ns = stretch < thinning->change_count ? thinning->changes[stretch].ns : 0;
 
 	if (ns <= 0 || wire_head_kind(change->head) != WIRE_THIN)
 		return false;
@@ -456,7 +544,7 @@ static bool compare(const struct thinning *thinning, uint32_t i, double event_ns
 	if (!i || !is_burst(thinning, i))
 		return false;
 	*compared = (struct compared){
-	    .ends = (double)change->ends, .ns = length_ns(thinning, i), .events = (double)change->events};
+	    .ends = (double)change->ends, .ns = thinning->changes[i].ns, .events = (double)change->events};
 	stretches += expect_as(thinning, stretch_before(thinning, i), event_ns, compared);
 	stretches += expect_as(thinning, i + 1, event_ns, compared);
 	if (stretches <= 0)
@@ -530,7 +618,7 @@ static double most_cost(const struct thinning *thinning)
 	double most = 0;
 
 	for (uint32_t i = 0; i < thinning->change_count; i++) {
-		double one = is_burst(thinning, i) ? (double)thinning->changes[i].events / length_ns(thinning, i) : 0;
+		double one = is_burst(thinning, i) ? (double)thinning->changes[i].events / thinning->changes[i].ns : 0;
 
 		most = one > most ? one : most;
 	}
@@ -585,18 +673,21 @@ static double rarity(double shown, double n)
 /* Scales the numbers of the bursts to the missing stretches: a ratio estimate, with the interval of its residuals. */
 static struct scaled scale(const struct bursts *bursts, double calls)
 {
-	double sum = 0, all = 0, missing = bursts->missing_ns, residuals = 0, squares = 0, numbers = 0, n, least;
+	double sum = 0, all = 0, missing = bursts->missing_ns, residuals = 0, squares = 0, numbers = 0, number, ns, n,
+	       least;
 	struct scaled scaled = {0};
 
 	for (uint32_t i = 0; i < bursts->count; i++) {
-		sum += bursts->at[i].number;
-		all += bursts->at[i].ns;
-		squares += bursts->at[i].ns * bursts->at[i].ns;
-		numbers += bursts->at[i].number * bursts->at[i].number;
+		number = bursts->at[i].weight * bursts->at[i].number;
+		ns = bursts->at[i].weight * bursts->at[i].ns;
+		sum += number;
+		all += ns;
+		squares += ns * ns;
+		numbers += number * number;
 	}
 	n = weight_of(all, squares);
 	for (uint32_t i = 0; i < bursts->count; i++) {
-		double off = bursts->at[i].number - sum / all * bursts->at[i].ns;
+		double off = bursts->at[i].weight * (bursts->at[i].number - sum / all * bursts->at[i].ns);
 
 		residuals += off * off;
 	}
@@ -788,17 +879,18 @@ static void free_bursts(struct bursts *bursts)
 	free(bursts->numbers_of);
 }
 
-int thinning_estimate(struct thinning *thinning, double tick_ns,
+int thinning_estimate(struct thinning *thinning, const struct thin_range *range,
 		      int (*take)(void *owner, const struct thin_estimate *estimate), void *owner)
 {
 	struct thin_change *unsorted = thinning->changes, *sorted;
-	struct bursts bursts = {.tick_ns = tick_ns};
+	struct bursts bursts = {.tick_ns = range->calibrated ? 0 : range->tick_ns};
 	bool *sampled = calloc(thinning->keys, sizeof(*sampled));
 	int error = thinning->out_of_memory || !sampled ? -ENOMEM : find_room(thinning, &bursts);
 
 	error = error ? error : sorted_changes(thinning, &sorted);
 	if (!error) {
 		thinning->changes = sorted;
+		find_lengths(thinning, range);
 		error = index_changes(thinning, &bursts);
 		find_cost(thinning, &bursts);
 		bursts.variance = variance_of_bursts(thinning, bursts.event_ns);

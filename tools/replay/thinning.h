@@ -3,10 +3,11 @@
  *
  * While a function is thinned, its calls and the calls of C functions that it makes, or only the latter, are not
  * recorded; bursts at random times have them (evprof/wire.h). A number of the missing stretches is that of the bursts,
- * scaled by the CPU time. Recording makes the program slower in the bursts, and in a burst of more events it does so
- * more: each burst counts for the part of its time that its events leave to the program. What an event costs there is
- * one number of the process. The library has measured it, roughly; and it shows in the calls that are always recorded,
- * which end in a burst and in the stretches around it. That cost is no part of the estimates of times.
+ * scaled by the CPU time; a burst weighs as much as is missing around it. Recording makes the program slower in the
+ * bursts, and in a burst of more events it does so more: each burst counts for the part of its time that its events
+ * leave to the program. What an event costs there is one number of the process. The library has measured it, roughly;
+ * and it shows in the calls that are always recorded, which end in a burst and in the stretches around it. That cost is
+ * no part of the estimates of times.
  *
  * Intervals are of 95 %, from the differences between bursts, and from how many of them show a function. With less than
  * two bursts there is none.
@@ -19,6 +20,7 @@
 #include <stdint.h>
 
 #include "evprof/wire.h"
+#include "replay/window.h"
 #include "util/u64_map.h"
 
 enum thin_state { THIN_RECORDED = 0, THIN_MISSING = 1, THIN_SAMPLED = 2 };
@@ -29,6 +31,8 @@ enum thin_state { THIN_RECORDED = 0, THIN_MISSING = 1, THIN_SAMPLED = 2 };
  */
 struct thin_change {
 	uint64_t cpu_ns;
+	uint64_t ticks;		       /* the time of the first thread that says it */
+	double ns;		       /* thinning_estimate(): CPU time until the next one, inside the range */
 	uint32_t head;		       /* of an event */
 	uint32_t first_key, key_count; /* in thinning->change_keys */
 	uint64_t ends;		       /* of calls of functions that are not thinned */
@@ -83,6 +87,14 @@ struct thinning {
 	bool out_of_memory;
 };
 
+/* Of what there are estimates. */
+struct thin_range {
+	double tick_ns;		     /* the length of a tick */
+	bool calibrated;	     /* times are without what events cost (trace/calibration.h) */
+	const struct window *window; /* NULL: all */
+	uint64_t end_ticks;	     /* of the process's last event; 0: what follows the last change does not count */
+};
+
 struct thin_estimate {
 	uint32_t key;		    /* THINNED_EXCEPTIONS: its calls are exceptions */
 	struct thin_values missing; /* estimate of what was not recorded */
@@ -109,8 +121,8 @@ void thinning_free(struct thinning *thinning);
 /* Nothing is known of the thread that is read next. */
 void thinning_begin_thread(struct thinning *thinning);
 
-/* Takes a WIRE_THIN or WIRE_THIN_END. */
-void thinning_change(struct thinning *thinning, uint32_t head, const uint64_t *extra);
+/* Takes a WIRE_THIN or WIRE_THIN_END of that time. */
+void thinning_change(struct thinning *thinning, uint64_t ticks, uint32_t head, const uint64_t *extra);
 
 /* Whether calls of a Python function are missing, or those of a C function may be. */
 static inline bool thinning_was(const struct thinning *thinning, uint32_t key)
@@ -159,10 +171,10 @@ struct thin_change *thinning_last(struct thinning *thinning);
 void thinning_clear(struct thinning *thinning);
 
 /*
- * Makes an estimate for each function and take()s it; one function may have several, which add up. tick_ns: the length
- * of a tick. Returns 0, -ENOMEM or what take() returned.
+ * Makes an estimate for each function and take()s it; one function may have several, which add up. Returns 0, -ENOMEM
+ * or what take() returned.
  */
-int thinning_estimate(struct thinning *thinning, double tick_ns,
+int thinning_estimate(struct thinning *thinning, const struct thin_range *range,
 		      int (*take)(void *owner, const struct thin_estimate *estimate), void *owner);
 
 #endif

@@ -148,6 +148,22 @@ int window_of_marks(struct window *window, struct trace *trace, const struct tra
 	return error;
 }
 
+uint64_t window_inside(const struct window *window, uint64_t begin, uint64_t end)
+{
+	bool inside = window->open_at_start;
+	uint64_t since = begin, ticks = 0;
+
+	for (size_t i = 0; i < window->count && since < end; i++) {
+		uint64_t at = window->edges[i].ticks < end ? window->edges[i].ticks : end;
+
+		if (at > since && inside)
+			ticks += at - since;
+		since = at > since ? at : since;
+		inside = window->edges[i].begins;
+	}
+	return ticks + (inside && end > since ? end - since : 0);
+}
+
 void window_done(struct window *window)
 {
 	free(window->edges);

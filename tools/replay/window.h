@@ -33,6 +33,8 @@ int window_of_times(struct window *window, const struct trace *trace, const stru
 /* The windows between marks of these names; each begin pairs with the next end. Returns 0 or -ENOMEM. */
 int window_of_marks(struct window *window, struct trace *trace, const struct trace_process *process, const char *begin,
 		    const char *end);
+/* How many ticks between two times are inside. */
+uint64_t window_inside(const struct window *window, uint64_t begin, uint64_t end);
 void window_done(struct window *window);
 
 enum { WINDOW_MARK_BEGINS = 1, WINDOW_MARK_ENDS = 2 };

@@ -86,6 +86,7 @@ static void add_times(struct profile_times *sum, const struct profile_times *tim
 	sum->allocated_bytes += times->allocated_bytes;
 	sum->thinned |= times->thinned;
 	sum->unknown |= times->unknown;
+	sum->missing_calls += times->missing_calls;
 	sum->missing_own_ns += times->missing_own_ns;
 	sum->calls_width2 += times->calls_width2;
 	sum->own_width2 += times->own_width2;
