@@ -75,28 +75,27 @@ static bool mask(char *text, size_t from, size_t to, size_t length)
 	return changed;
 }
 
-static bool mask_matches(const regex_t *pattern, char *text, size_t length)
+/* Matches may overlap: the next one is looked for behind the first byte of this one. */
+static bool mask_matches(const regex_t *pattern, const char *text, size_t length, char *masked)
 {
+	regmatch_t match = {.rm_so = -1};
 	bool changed = false;
-	size_t from = 0;
 
-	while (from < length) {
-		regmatch_t match = {.rm_so = (regoff_t)from, .rm_eo = (regoff_t)length};
-
-		if (regexec(pattern, text, 1, &match, REG_STARTEND | (from ? REG_NOTBOL : 0)))
+	while (match.rm_so + 1 < (regoff_t)length && match.rm_eo < (regoff_t)length) {
+		match = (regmatch_t){.rm_so = match.rm_so + 1, .rm_eo = (regoff_t)length};
+		if (regexec(pattern, text, 1, &match, REG_STARTEND | (match.rm_so ? REG_NOTBOL : 0)))
 			break;
-		changed |= mask(text, (size_t)match.rm_so, (size_t)match.rm_eo, length);
-		from = (size_t)match.rm_eo + (match.rm_eo == match.rm_so);
+		changed |= mask(masked, (size_t)match.rm_so, (size_t)match.rm_eo, length);
 	}
 	return changed;
 }
 
-bool redact_text(const struct redact *redact, char *text, size_t length)
+bool redact_text(const struct redact *redact, const char *text, size_t length, char *masked)
 {
 	bool changed = false;
 
 	for (size_t i = 0; i < redact->count; i++)
-		changed |= mask_matches(&redact->patterns[i], text, length);
+		changed |= mask_matches(&redact->patterns[i], text, length, masked);
 	return changed;
 }
 
@@ -116,17 +115,16 @@ static bool is_structure(const char *member)
 static bool redact_string(const struct redact *redact, json_t *value)
 {
 	size_t length = json_string_length(value);
-	char *text = malloc(length + 1);
+	char *masked = json_memory_allocate(length + 1);
 	bool changed;
 
-	if (!text)
+	if (!masked)
 		return false;
-	memcpy(text, json_string_value(value), length);
-	text[length] = 0;
-	changed = redact_text(redact, text, length);
-	if (changed && json_string_setn(value, text, length) < 0)
+	memcpy(masked, json_string_value(value), length);
+	changed = redact_text(redact, json_string_value(value), length, masked);
+	if (changed && json_string_setn(value, masked, length) < 0)
 		json_memory_ran_out = true;
-	free(text);
+	free(masked);
 	return changed;
 }
 
@@ -227,8 +225,7 @@ static int redact_definition(struct redacting *own, const struct wire_definition
 				return -ENOMEM;
 			memcpy(own->text, strings, length);
 			own->text[length] = 0;
-			if (redact_text(own->redact, own->text, length))
-				memcpy(strings, own->text, length);
+			redact_text(own->redact, own->text, length, strings);
 		}
 		strings += length;
 	}
@@ -277,23 +274,24 @@ struct argument_pieces {
 /* last: of the chunk. A text that may be cut there is masked whole, as what matches may go on in the next chunk. */
 static bool redact_pieces(const struct redact *redact, struct argument_pieces *pieces, bool last)
 {
-	char text[WIRE_TEXT_MAX_BYTES + 1];
+	char text[WIRE_TEXT_MAX_BYTES + 1], masked[WIRE_TEXT_MAX_BYTES];
 	size_t used = 0, shown;
 	bool changed;
 
 	for (size_t i = 0; i < pieces->count; used += pieces->bytes[i++])
 		memcpy(text + used, pieces->at[i], pieces->bytes[i]);
 	text[used] = 0;
+	memcpy(masked, text, used);
 	shown = used;
 	while (shown && !text[shown - 1])
 		shown--;
 	if (pieces->headless || (last && shown == used && used % WIRE_ARGUMENT_TEXT_BYTES == 0))
-		changed = mask(text, 0, shown, shown);
+		changed = mask(masked, 0, shown, shown);
 	else
-		changed = redact_text(redact, text, shown);
+		changed = redact_text(redact, text, shown, masked);
 	used = 0;
 	for (size_t i = 0; i < pieces->count; used += pieces->bytes[i++])
-		memcpy(pieces->at[i], text + used, pieces->bytes[i]);
+		memcpy(pieces->at[i], masked + used, pieces->bytes[i]);
 	*pieces = (struct argument_pieces){0};
 	return changed;
 }

@@ -26,10 +26,10 @@ const char *redact_add(struct redact *redact, const char *pattern, char *why, si
 void redact_done(struct redact *redact);
 
 /*
- * Masks what matches in a text of UTF-8, whole characters at a time. The text may have zeros; text[length] is one.
- * Returns whether anything changed.
+ * Masks what matches in a text of UTF-8, whole characters at a time, in a copy of it: each pattern is matched with the
+ * text as it was. The text may have zeros; text[length] is one. Returns whether anything changed.
  */
-bool redact_text(const struct redact *redact, char *text, size_t length);
+bool redact_text(const struct redact *redact, const char *text, size_t length, char *masked);
 
 /*
  * Writes the trace to a file, which appears when it is complete. in_place: it takes the place of the trace. Returns 0

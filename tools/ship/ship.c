@@ -162,7 +162,7 @@ static bool ship_one(const struct shipping *shipping, const char *name)
 	char path[PATH_MAX], copy[PATH_MAX], shown[NAME_MAX + 1];
 
 	snprintf(shown, sizeof(shown), "%s", name);
-	redact_text(&request->redact, shown, strlen(shown));
+	redact_text(&request->redact, name, strlen(shown), shown);
 	if (snprintf(path, sizeof(path), "%s/%s", request->folder, name) >= (int)sizeof(path))
 		return false;
 	if (!redacts)
