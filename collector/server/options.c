@@ -112,7 +112,7 @@ static const char help_text[] =
     "is\n"
     "                       its path, $2 its name; or s3://BUCKET/PREFIX\n"
     "  --redact EXPRESSION  ... of a copy without the texts that it matches, as evprof redact; may come again\n"
-    "  --redact-argv        ... of a copy without the words of command lines\n"
+    "  --redact-argv        ... of a copy without the words of command lines and titles\n"
     "  --log LEVEL          error, warning (default), info or debug; messages go to stderr\n"
     "  --foreground         stay in the foreground (the default)\n"
     "  --private            serve one process tree on descriptor 3, then end; used by libevprof.so and evprof run\n"

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "cut/redact.h"
+#include "tools/cmd/verbs.h"
+#include "one_trace.h"
 
 /* The patterns are separated by blanks. */
 static void expect(const char *patterns, const char *text, const char *wanted)
@@ -48,4 +50,26 @@ Test(redact, matches_of_one_pattern_may_overlap)
 	expect("aba", "xababax", "x*****x");
 	expect("/[^/]*/s", "/r/s/s/t", "******/t");
 	expect("ab|bcd", "abcd", "****");
+}
+
+/* The title is an object of its own, or in that of the process. */
+Test(redact, words_of_command_line_and_title, .fini = end_trace)
+{
+	static const char *const titles[] = {"\"worker: --key=alice bob\"", "\"worker:\"", "null", "\"\""};
+
+	fixture = fixture_new();
+	for (int i = 0; i < 4; i++) {
+		process = fixture_process(fixture, 10 + i, 1);
+		fixture_meta(fixture, process, "{\"type\":\"title\",\"process\":%u,\"title\":%s}", process, titles[i]);
+	}
+	fixture_meta(fixture, fixture->processes,
+		     "{\"type\":\"process\",\"process\":%u,\"pid\":20,\"python\":\"3.11.2\",\"events\":[\"call\"],"
+		     "\"argv\":[\"first\",\"alice\",\"bob\"],\"title\":\"parent alice\"}",
+		     fixture->processes);
+	cr_assert_eq(run(cmd_redact, "--argv --in-place TRACE"), 0, "%s", ran.err);
+	cr_assert_eq(run(cmd_info, "--json TRACE"), 0, "%s", ran.err);
+	cr_expect(!strstr(ran.out, "alice") && !strstr(ran.out, "bob"), "%s", ran.out);
+	cr_expect(strstr(ran.out, "\"title\": \"worker: *\"") && strstr(ran.out, "\"title\": \"worker:\"") &&
+		      strstr(ran.out, "\"title\": \"\"") && strstr(ran.out, "\"title\": \"parent *\""),
+		  "%s", ran.out);
 }

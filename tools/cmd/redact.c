@@ -18,7 +18,7 @@ static const char help_text[] =
     "processes. Events, times and lengths stay. Functions whose names become the same are one row in a report.\n"
     "\n"
     "  -e, --pattern EXPRESSION  a POSIX extended regular expression, anywhere in a text; may come again\n"
-    "      --argv                all words of command lines but the first, too\n"
+    "      --argv                all words of command lines and titles but the first, too\n"
     "  -o, --output FILE         the trace to write; it appears when it is complete. Its name is not redacted\n"
     "      --in-place            it takes the place of the trace\n"
     "\n"

@@ -27,7 +27,7 @@ static const char help_text[] =
     "AWS_SESSION_TOKEN, AWS_REGION and AWS_ENDPOINT_URL. PREFIX has {name} and {host}; without {name} it is a folder.\n"
     "\n"
     "  -e, --pattern EXPRESSION  ship a copy without the texts that it matches, as evprof redact; may come again\n"
-    "      --argv                a copy without the words of command lines, as evprof redact\n"
+    "      --argv                a copy without the words of command lines and titles, as evprof redact\n"
     "      --retry S             seconds after the first failure; they double up to five minutes (default: 1)\n"
     "      --timeout S           seconds that a command, or a PUT, has (default: 600)\n"
     "      --once                end when all are shipped; a trace has ten tries\n"

@@ -155,12 +155,27 @@ static bool drop_arguments(json_t *argv)
 	return changed;
 }
 
+/* A program that sets its title may have its arguments there, too. */
+static bool drop_words(json_t *object)
+{
+	json_t *title = json_object_get(object, "title");
+	const char *text = json_string_value(title);
+	size_t first = text ? strcspn(text, " \t\n") : 0;
+
+	if (!text || first == json_string_length(title))
+		return false;
+	if (json_object_set_new(object, "title", json_sprintf("%.*s *", (int)first, text)) < 0)
+		json_memory_ran_out = true;
+	return true;
+}
+
 static bool redact_object(const struct redact *redact, json_t *object)
 {
 	bool changed = redact->arguments && drop_arguments(json_object_get(object, "argv"));
 	const char *member;
 	json_t *value;
 
+	changed |= redact->arguments && drop_words(object);
 	json_object_foreach(object, member, value)
 	{
 		if (!is_structure(member))

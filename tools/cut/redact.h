@@ -18,7 +18,7 @@
 struct redact {
 	regex_t *patterns; /* POSIX extended regular expressions */
 	size_t count;
-	bool arguments; /* also all words of the command line after the first */
+	bool arguments; /* also all words of command line and title after the first */
 };
 
 /* Adds a pattern. Returns NULL, or what is wrong with it, in why. */
