@@ -132,6 +132,69 @@ Test(annotate, files)
 	cr_expect(!strstr(ran.out, "File:"), "the end of a name does not match");
 }
 
+static void line(uint32_t number)
+{
+	event(WIRE_LINE, number, 1000000);
+}
+
+static void switch_to(uint64_t target, uint64_t origin)
+{
+	event(WIRE_SWITCH, 0, 0);
+	fixture_extra(fixture, thread, target);
+	fixture_extra(fixture, thread, origin);
+}
+
+static void record_lines(void)
+{
+	fixture_meta(fixture, process, "{\"type\":\"events\",\"process\":%u,\"ticks\":1,\"events\":[\"line\"]}",
+		     process);
+}
+
+/* Lines 41 and 42 are those of gone(), which is hidden; it runs inside <module>, whose lines are 1 and 3. */
+static void expect_no_hidden_lines(const char *words)
+{
+	cr_expect(annotate(words) == 0, "%s", ran.err);
+	cr_expect(!strstr(ran.out, "\n    41|") && !strstr(ran.out, "\n    42|"), "%s", ran.out);
+	cr_expect(strstr(ran.out, "\n     3|         1|"), "%s", ran.out);
+}
+
+/* Nor after another greenlet ran, or where the shown stretch of time begins. */
+Test(annotate, lines_of_hidden_functions_are_nobodys)
+{
+	record_lines();
+	event(WIRE_CALL, 1, 0);
+	line(1);
+	event(WIRE_CALL, 4, 0);
+	line(41);
+	switch_to(0x2000, 0x1000);
+	event(WIRE_CALL, 2, 0);
+	line(2);
+	switch_to(0x1000, 0x2000);
+	line(42);
+	event(WIRE_RETURN, 4, 0);
+	line(3);
+	event(WIRE_RETURN, 1, 1000000);
+	expect_no_hidden_lines("--exclude *gone.py TRACE");
+	expect_no_hidden_lines("--exclude *gone.py --from 1500us TRACE");
+	expect_no_hidden_lines("--exclude *gone.py --from 2500us TRACE");
+	expect_no_hidden_lines("--exclude *gone.py --from 3500us TRACE");
+}
+
+/* What is below the hidden function is known by its end. */
+Test(annotate, lines_of_hidden_functions_after_a_gap)
+{
+	record_lines();
+	event(WIRE_GAP, 0, 1000000);
+	fixture_extra(fixture, thread, 7);
+	event(WIRE_CALL, 4, 0);
+	line(41);
+	line(42);
+	event(WIRE_RETURN, 4, 0);
+	line(3);
+	event(WIRE_RETURN, 1, 1000000);
+	expect_no_hidden_lines("--exclude *gone.py --from 1500us TRACE");
+}
+
 Test(annotate, json)
 {
 	json_t *root, *file, *line;

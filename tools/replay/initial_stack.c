@@ -198,8 +198,11 @@ static int read_all(struct initial_stack *initial)
 	return error;
 }
 
-/* The result: the frames found below, then the stack of the replay. NULL: no memory. */
-static struct replay_place *copy_stack(const struct initial_stack *initial, uint32_t count)
+/*
+ * The result: the frames found below, then the stack of the replay. Its hidden_base is between them, where there are
+ * such. NULL: no memory.
+ */
+static struct replay_place *copy_stack(const struct initial_stack *initial, uint32_t count, uint32_t *hidden_base)
 {
 	struct replay_place *stack = calloc((size_t)count + 1, sizeof(*stack));
 
@@ -208,16 +211,23 @@ static struct replay_place *copy_stack(const struct initial_stack *initial, uint
 			stack[i].key = initial->ended[initial->ended_count - 1 - i];
 		else
 			stack[i] = replay_place_of(&initial->replay->frames[i - initial->ended_count]);
+	*hidden_base = initial->replay->hidden_base;
+	if (stack && initial->ended_count && *hidden_base) {
+		stack[initial->ended_count - 1].hidden = *hidden_base;
+		stack[initial->ended_count - 1].inside = true;
+		*hidden_base = 0;
+	}
 	return stack;
 }
 
 int initial_stack_push(struct initial_stack *initial, uint64_t start, const struct replay_sink *sink, void *owner)
 {
 	int error = read_all(initial);
-	uint32_t count = initial->ended_count + initial->replay->depth;
-	struct replay_place *stack = error ? NULL : copy_stack(initial, count);
+	uint32_t count = initial->ended_count + initial->replay->depth, hidden_base = 0;
+	struct replay_place *stack = error ? NULL : copy_stack(initial, count, &hidden_base);
 
 	replay_forget(initial->replay);
+	initial->replay->hidden_base = hidden_base;
 	initial->replay->now = start;
 	for (uint32_t i = 0; stack && i < count; i++)
 		replay_push_at(initial->replay, stack[i], WIRE_FRAME, sink, owner);

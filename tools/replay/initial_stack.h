@@ -41,8 +41,8 @@ struct initial_stack {
 };
 
 /*
- * Pushes the stack, outermost first, without hidden functions, with `start` as its time. The replay keeps the saved
- * stacks of greenlets, and whether there may be more frames below. Returns 0 or -ENOMEM.
+ * Pushes the stack, outermost first, without hidden functions, with `start` as its time. The replay keeps the number
+ * of those, the saved stacks of greenlets, and whether there may be more frames below. Returns 0 or -ENOMEM.
  */
 int initial_stack_push(struct initial_stack *initial, uint64_t start, const struct replay_sink *sink, void *owner);
 

@@ -41,6 +41,8 @@ struct replay_place {
 	uint32_t key;
 	uint32_t line;	      /* its current line; 0: not known */
 	uint32_t instruction; /* wire_instruction() where only that is recorded; 0: not known */
+	uint32_t hidden : 23; /* as of struct replay_frame */
+	uint32_t inside : 1;
 };
 
 struct replay_frame {
@@ -190,8 +192,8 @@ static inline void replay_push_at(struct replay *replay, struct replay_place pla
 	frame = &replay->frames[replay->depth++];
 	frame->key = place.key;
 	frame->kind = (uint8_t)kind;
-	frame->hidden = 0;
-	frame->inside = 0;
+	frame->hidden = place.hidden;
+	frame->inside = place.inside;
 	frame->start = replay->now;
 	frame->inner = 0;
 	frame->line = place.line;
@@ -209,7 +211,11 @@ static inline void replay_push(struct replay *replay, uint32_t key, unsigned kin
 
 static inline struct replay_place replay_place_of(const struct replay_frame *frame)
 {
-	return (struct replay_place){.key = frame->key, .line = frame->line, .instruction = frame->instruction};
+	return (struct replay_place){.key = frame->key,
+				     .line = frame->line,
+				     .instruction = frame->instruction,
+				     .hidden = frame->hidden,
+				     .inside = frame->inside};
 }
 
 /* Sets the current line of the innermost frame. Lines of hidden functions are dropped. */
