@@ -150,6 +150,49 @@ Test(slow, blocked_loop)
 	expect(0, 0, 2 * VIEW, START + 70000, 60200);
 }
 
+static void switch_to(uint64_t target, uint64_t origin, uint32_t ticks)
+{
+	event(WIRE_SWITCH, 0, ticks);
+	fixture_extra(fixture, thread, target);
+	fixture_extra(fixture, thread, origin);
+}
+
+/* A call that greenlets interrupt goes on with its own, and is one call, which ends once. So is the step of a task. */
+Test(slow, greenlets)
+{
+	event(WIRE_CALL, HELPER, 0);
+	switch_to(2, 1, 0);
+	event(WIRE_TASK, TASK, 0);
+	fixture_extra(fixture, thread, 1);
+	event(WIRE_CALL, VIEW, 0);
+	for (int i = 0; i < 4; i++) {
+		switch_to(1, 2, 20000);
+		switch_to(2, 1, 1000);
+	}
+	event(WIRE_RETURN, VIEW, 500);
+	switch_to(1, 2, 0);
+	event(WIRE_RETURN, HELPER, 0);
+	look("*:view>50us,loop>60us,*:helper>84us");
+	cr_expect_eq(count, 3);
+	expect(0, 0, 2 * VIEW, START, 84500);
+	expect(1, 1, 2 * VIEW, START, 84500);
+	expect(2, 2, 2 * HELPER, START, 84500);
+}
+
+/* In a thread with greenlets the step of a generator ends, too, and what is recorded at its place later is another. */
+Test(slow, a_yield_is_no_switch)
+{
+	switch_to(2, 1, 0);
+	event(WIRE_CALL, GENERATOR, 0);
+	event(WIRE_YIELD, GENERATOR, 20000);
+	event(WIRE_STACK, 1, 30000);
+	event(WIRE_FRAME, GENERATOR, 0);
+	event(WIRE_RETURN, GENERATOR, 5000);
+	look("*:generator>10us");
+	cr_expect_eq(count, 1);
+	expect(0, 0, 2 * GENERATOR, START, 20000);
+}
+
 /* Threads have stacks of their own, which chunks do not cut. */
 Test(slow, threads_and_chunks)
 {

@@ -162,11 +162,13 @@ void replay_switch(struct replay *replay, const uint64_t *extra, const struct re
 	number_of(replay, origin);
 	if (known)
 		forget_ended(replay, origin);
+	replay->switching = true;
 	while (replay->depth)
 		replay_pop(replay, WIRE_YIELD, sink, owner);
 	replay->greenlet = target;
 	replay->greenlet_number = number_of(replay, target);
 	restore_stack(replay, target, sink, owner);
+	replay->switching = false;
 }
 
 static bool add_own(struct replay *replay, uint32_t key)

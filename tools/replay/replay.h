@@ -74,6 +74,7 @@ struct replay {
 	struct u64_map stacks;	  /* saved stacks: address to struct replay_stack */
 	bool has_stacks;	  /* a switch was seen, and the thread has not ended since */
 	bool stacks_lost;	  /* a greenlet without a saved stack is unknown, not new */
+	bool switching;		  /* frames are popped as they are saved, and pushed as they are restored */
 	/* The stack of WIRE_STACK_CHANGE, with hidden functions: keys, outermost first. */
 	uint32_t *own_stack;
 	uint32_t own_depth;
@@ -96,8 +97,8 @@ struct replay {
 /*
  * Each function may be NULL. pop: `how` is the kind of the event that ends the frame. It is WIRE_NONE where the stack
  * is replaced or emptied, or the thread ends. At a switch the frames of the suspended greenlet are popped with
- * WIRE_YIELD; they are pushed again as WIRE_FRAME when it runs again. During push and pop, greenlet_number is the
- * greenlet of the frame.
+ * WIRE_YIELD; they are pushed again as WIRE_FRAME when it runs again. `switching` is set then, and only then. During
+ * push and pop, greenlet_number is the greenlet of the frame.
  */
 struct replay_sink {
 	void (*push)(void *owner, struct replay *replay, struct replay_frame *frame);

@@ -16,13 +16,13 @@
 
 /* In the mask of a key: it was computed. */
 #define MASK_KNOWN (UINT32_C(1) << 31)
-/* In the `owner` of a frame: it is the step of a task. */
+/* In the `owner` of a frame, which is 0 otherwise: it is the step of a task. */
 #define STEP 1u
 
 struct slow_thread {
 	struct slow_process *process;
 	struct thread_replay replayed;
-	struct u64_map suspended; /* frames of greenlets that do not run: place_of(), begin */
+	struct u64_map suspended; /* frames of greenlets that do not run: place_of(), begin * 2 + owner */
 	bool step;		  /* the next call is the step of a task */
 	bool ended;
 };
@@ -69,22 +69,23 @@ static uint64_t place_of(const struct replay *replay, const struct replay_frame 
 static void on_push(void *owner, struct replay *replay, struct replay_frame *frame)
 {
 	struct slow_thread *thread = owner;
-	uint64_t begin;
+	uint64_t suspended;
 
 	frame->owner = thread->step ? STEP : 0;
 	thread->step = false;
-	if (frame->kind == WIRE_FRAME && replay->has_stacks &&
-	    u64_map_take(&thread->suspended, place_of(replay, frame), &begin))
-		frame->start = begin;
+	if (!replay->switching || !u64_map_take(&thread->suspended, place_of(replay, frame), &suspended))
+		return;
+	frame->start = suspended / 2;
+	frame->owner = suspended & STEP;
 }
 
 static void suspend(struct slow_thread *thread, const struct replay *replay, const struct replay_frame *frame)
 {
-	uint64_t *begin = u64_map_make(&thread->suspended, place_of(replay, frame));
+	uint64_t *suspended = u64_map_make(&thread->suspended, place_of(replay, frame));
 
-	if (begin)
-		*begin = frame->start;
-	thread->process->watch->out_of_memory |= !begin;
+	if (suspended)
+		*suspended = frame->start * 2 | frame->owner;
+	thread->process->watch->out_of_memory |= !suspended;
 }
 
 static void report(const struct slow_thread *thread, const struct replay_frame *frame, uint64_t ticks, unsigned i)
@@ -109,8 +110,10 @@ static void on_pop(void *owner, struct replay *replay, struct replay_frame *fram
 
 	if (how == WIRE_NONE)
 		return; /* its end was not recorded */
-	if (how == WIRE_YIELD && replay->has_stacks)
+	if (replay->switching) {
 		suspend(thread, replay, frame);
+		return;
+	}
 	if (!*mask)
 		*mask = find_mask(process->watch, process->process, frame->key);
 	fired = *mask | (frame->owner ? process->steps : 0);
