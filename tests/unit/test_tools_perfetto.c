@@ -569,6 +569,38 @@ Test(perfetto, pids_come_again)
 	cr_expect(strstr(saw, " instant process fork child=20 flow 3 @5\n"), "%s", saw);
 }
 
+static void span(uint32_t of, uint64_t number, uint32_t ticks)
+{
+	fixture_extended(fixture, of, WIRE_SPAN_BEGIN, 0, (const uint64_t[]){1, number}, 2, ticks);
+}
+
+/*
+ * Viewers end the innermost slice of a track. So spans that overlap have tracks of their own, also if their ends are
+ * known when they begin, as another thread, which is read before, has ended them.
+ */
+Test(perfetto, spans_that_overlap)
+{
+	uint32_t other = fixture_thread(fixture, process, 12, 1000);
+
+	event(WIRE_SPAN_END, 1, 40);
+	event(WIRE_SPAN_END, 2, 20);
+	span(other, 1, 10);
+	span(other, 2, 10);
+	span(other, 3, 20);
+	fixture_event(fixture, other, WIRE_SPAN_END, 3, 5);
+	span(other, 4, 5);
+	fixture_event(fixture, other, WIRE_SPAN_END, 4, 5);
+	span(other, 5, 5);
+	expect_story(BEGIN "track 9 of 4 1=10 2=12\n"
+			   "track -1 of 9 spans\n"
+			   "10 begin span half @-1\n40 end @-1\n"
+			   "track -2 of 9 spans\n"
+			   "20 begin span half @-2\n60 end @-2\n"
+			   "40 begin span half @-1\n45 end @-1\n"
+			   "50 begin span half @-1\n55 end @-1\n"
+			   "60 begin span half @-1\n60 end @-1\n");
+}
+
 /* With a shortest duration, the mark is written before the call around it; the call's time is the right one. */
 Test(perfetto, time_goes_back)
 {

@@ -123,8 +123,9 @@ struct perfetto {
 	bool memory;		  /* the process has memory events */
 	uint64_t heap_track;	  /* of the counter that is written; 0: that of the sequence */
 	struct spans spans;
-	int64_t last_ns;	    /* end of the thread of the process that ended last */
-	struct u64_map tracks;	    /* uuids of spans' and counters' tracks that the process has */
+	int64_t last_ns; /* end of the thread of the process that ended last */
+	/* Tracks of spans and counters that the process has, by uuid; of spans: the end of the last one + 1. */
+	struct u64_map tracks;
 	struct arguments arguments; /* of the thread's next span or mark */
 };
 
@@ -381,17 +382,29 @@ static uint64_t track_of_context(struct perfetto *perfetto, struct call_walk *wa
 	return track ? track : perfetto_uuid(&perfetto->writer, KIND_THREAD, perfetto->thread->number);
 }
 
-static uint64_t span_track(struct perfetto *perfetto, struct call_walk *walk, const struct span *span)
+static uint64_t lane_track(const struct perfetto *perfetto, const struct span *span)
 {
-	uint64_t uuid = perfetto_uuid_hashed(&perfetto->writer, span->context, (uint64_t)span->lane + 1);
-	int error = is_new_track(perfetto, uuid);
+	return perfetto_uuid_hashed(&perfetto->writer, span->context, (uint64_t)span->lane + 1);
+}
 
-	if (error > 0)
-		error = perfetto_describe_child(&perfetto->writer, perfetto->sequence.id, uuid,
-						track_of_context(perfetto, walk), "spans", UNIT_NONE);
-	if (error < 0)
-		walk_fail(walk, error);
-	return uuid;
+/* Gives the span the first lane of its context that is free from its begin on. */
+static int begin_on_track(struct perfetto *perfetto, struct call_walk *walk, struct span *span, uint64_t *track)
+{
+	int64_t end_ns = span->end_ns < 0 ? INT64_MAX : span->end_ns;
+	bool known;
+	int taken;
+
+	for (;; span->lane++) {
+		*track = lane_track(perfetto, span);
+		known = u64_map_value(&perfetto->tracks, *track) > 0;
+		taken = spans_take_row(&perfetto->tracks, *track, span, end_ns);
+		if (taken)
+			break;
+	}
+	if (taken < 0 || known)
+		return taken < 0 ? taken : 0;
+	return perfetto_describe_child(&perfetto->writer, perfetto->sequence.id, *track,
+				       track_of_context(perfetto, walk), "spans", UNIT_NONE);
 }
 
 static void put_argument(struct perfetto *perfetto, const struct argument *argument)
@@ -461,13 +474,15 @@ static int begin_span(struct perfetto *perfetto, struct call_walk *walk, const u
 {
 	int64_t start_ns = perfetto->trace->start_ns, end_ns;
 	struct span *span = spans_begin(&perfetto->spans, walk, extra);
-	uint64_t track = span ? span_track(perfetto, walk, span) : 0;
+	uint64_t track;
 	uint32_t iid;
 	int error = 0;
 
 	if (span) {
 		end_ns = span->end_ns;
-		error = intern_mark(perfetto, span->name, &iid);
+		error = begin_on_track(perfetto, walk, span, &track);
+		if (!error)
+			error = intern_mark(perfetto, span->name, &iid);
 		if (!error)
 			error = put_span_begin(perfetto, start_ns + walk->now_ns, iid, track);
 		if (!error && end_ns >= 0) {
@@ -482,11 +497,16 @@ static int begin_span(struct perfetto *perfetto, struct call_walk *walk, const u
 static int end_span(struct perfetto *perfetto, struct call_walk *walk, uint64_t number)
 {
 	struct span span = spans_end(&perfetto->spans, walk, number);
+	uint64_t track, *end;
 
 	if (!span.number)
 		return 0;
-	return put_span_end(perfetto, perfetto->trace->start_ns + walk->now_ns,
-			    perfetto_uuid_hashed(&perfetto->writer, span.context, (uint64_t)span.lane + 1), false);
+	track = lane_track(perfetto, &span);
+	end = u64_map_make(&perfetto->tracks, track);
+	if (!end)
+		return -ENOMEM;
+	*end = (uint64_t)walk->now_ns + 1;
+	return put_span_end(perfetto, perfetto->trace->start_ns + walk->now_ns, track, false);
 }
 
 /* Spans without an end last until the end of the process, and say so. */
@@ -498,9 +518,8 @@ static int end_open_spans(struct perfetto *perfetto)
 		const struct span *span = &perfetto->spans.at[i];
 
 		if (span->number)
-			error = put_span_end(
-			    perfetto, perfetto->trace->start_ns + perfetto->last_ns,
-			    perfetto_uuid_hashed(&perfetto->writer, span->context, (uint64_t)span->lane + 1), true);
+			error = put_span_end(perfetto, perfetto->trace->start_ns + perfetto->last_ns,
+					     lane_track(perfetto, span), true);
 	}
 	return error;
 }

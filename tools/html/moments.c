@@ -147,14 +147,10 @@ static uint64_t span_row(struct html_moments *moments, const struct call_walk *w
 	uint64_t key = ((uint64_t)thread + 1) << 32 | (span->name & 0xffffff) << 8;
 
 	for (unsigned i = 0; i < ROWS_OF_SPAN; i++, key++) {
-		uint64_t *end = u64_map_make(&moments->span_ends, key);
+		int taken = spans_take_row(&moments->span_ends, key, span, walk->now_ns);
 
-		if (!end)
-			return 0;
-		if (*end > (uint64_t)span->start_ns + 1)
-			continue;
-		*end = (uint64_t)walk->now_ns + 1;
-		return key;
+		if (taken)
+			return taken > 0 ? key : 0;
 	}
 	return 0;
 }

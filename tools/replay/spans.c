@@ -45,16 +45,6 @@ static struct span *take_place(struct spans *spans)
 	return &spans->at[spans->count++];
 }
 
-/* The lowest lane that no open span of the context has; ancestors are the only ones that may. */
-static uint32_t free_lane(const struct spans *spans, const struct span *top)
-{
-	uint32_t lane = 0;
-
-	for (; top; top = find(spans, top->parent))
-		lane = top->lane >= lane ? top->lane + 1 : lane;
-	return lane;
-}
-
 struct span *spans_begin(struct spans *spans, struct call_walk *walk, const uint64_t *extra)
 {
 	uint64_t context = context_of(walk), number = extra[1], *top, *index, end = 0;
@@ -79,7 +69,6 @@ struct span *spans_begin(struct spans *spans, struct call_walk *walk, const uint
 			      .end_ns = (int64_t)end - 1,
 			      .name = (uint32_t)extra[0],
 			      .thread = walk->thread->number};
-	span->lane = free_lane(spans, find(spans, span->parent));
 	*top = number;
 	return span;
 }
@@ -181,6 +170,18 @@ void spans_done(struct spans *spans)
 		free(spans->at[i].text);
 	free(spans->at);
 	*spans = (struct spans){.in_turn = spans->in_turn};
+}
+
+int spans_take_row(struct u64_map *ends, uint64_t row, const struct span *span, int64_t end_ns)
+{
+	uint64_t *end = u64_map_make(ends, row);
+
+	if (!end)
+		return -ENOMEM;
+	if (*end > (uint64_t)span->start_ns + 1)
+		return 0;
+	*end = (uint64_t)end_ns + 1;
+	return 1;
 }
 
 struct text span_name(const struct trace_process *process, uint64_t id)

@@ -25,7 +25,7 @@ struct span {
 	int64_t end_ns;	   /* of one whose end came first, at its begin; else -1 */
 	uint64_t inner_ns; /* time in children that have ended, while this span was open */
 	uint32_t name;	   /* a mark's id */
-	uint32_t lane;	   /* for the caller of spans_begin(): no other open span of the context has it */
+	uint32_t lane;	   /* 0 at the begin; for the caller of spans_begin() */
 	uint32_t thread;   /* number of the thread in which it began */
 	char *text;	   /* the caller of spans_begin() may set it; who ends the span frees it, or spans_done() */
 };
@@ -57,6 +57,12 @@ struct span spans_end(struct spans *spans, struct call_walk *walk, uint64_t numb
  * is shown, and its text begins with "unfinished". Without memory it fails the walk.
  */
 struct span *spans_next_unfinished(struct spans *spans, struct call_walk *walk, size_t *left);
+
+/*
+ * For outputs with rows in which no two spans overlap. ends: by row, the end of its last span + 1. Returns 1 if the row
+ * is free when the span begins; it is taken until end_ns then. 0: it is not. -ENOMEM: no memory.
+ */
+int spans_take_row(struct u64_map *ends, uint64_t row, const struct span *span, int64_t end_ns);
 
 /* The name of a span, or of a counter. */
 struct text span_name(const struct trace_process *process, uint64_t id);
