@@ -246,6 +246,8 @@ Test(report, mistakes_are_named)
 	    {"--calibrate --from 1", "evprof cut makes one of that part first"},
 	    {"--calibrate --between a,b", "evprof cut makes one of that part first"},
 	    {"--by span --callers", "--by span has no --between, --callers or --callees"},
+	    {"--by span --clock cpu", "--by span needs the wall clock"},
+	    {"--by span --clock off-cpu", "leave --clock out"},
 	    {"--nonsense", "--nonsense"},
 	};
 

@@ -66,6 +66,7 @@ static const char help_end[] =
     "\n"
     "EVPROF_PAGER or PAGER: the pager; NO_COLOR: no colours.\n"
     "Calls that were already running when the window begins are not counted, as with cProfile.\n"
+    "--clock is not for --by span.\n"
     "Exit status: 0; 1 if a trace is incomplete; 2 if one cannot be read.\n";
 
 static const char *const by_words[] = {
@@ -394,6 +395,9 @@ static bool fits_together(struct request *request, int traces)
 	else if (request->style.by == REPORT_BY_SPAN &&
 		 (request->options.mark_begin || request->style.callers || request->style.callees))
 		cli_misused("report", "--by span has no --between, --callers or --callees");
+	else if (request->style.by == REPORT_BY_SPAN && request->filter.clock != CPU_CLOCK_WALL)
+		cli_misused("report", "--by span needs the wall clock, as each thread has its own CPU time and a span "
+				      "may end in another thread; leave --clock out");
 	else if (request->options.memory && request->filter.min_duration_ns)
 		cli_misused("report", "--sort bytes or allocations and --min-duration exclude each other");
 	else if (format_of(request) == &report_csv && request->style.callers && request->style.callees)
