@@ -601,6 +601,18 @@ Test(perfetto, spans_that_overlap)
 			   "60 begin span half @-1\n60 end @-1\n");
 }
 
+/* The end in a thread that is not shown is the end all the same. */
+Test(perfetto, spans_that_a_hidden_thread_ends)
+{
+	uint32_t other = fixture_thread(fixture, process, 12, 1000);
+
+	span(thread, 1, 0);
+	event(WIRE_MARK, 1, 90);
+	fixture_event(fixture, other, WIRE_SPAN_END, 1, 30);
+	filter.tid = 11;
+	expect_story(BEGIN "track -1 of 5 spans\n0 begin span half @-1\n30 end @-1\n90 instant mark half @5\n");
+}
+
 /* With a shortest duration, the mark is written before the call around it; the call's time is the right one. */
 Test(perfetto, time_goes_back)
 {

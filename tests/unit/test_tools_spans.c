@@ -189,6 +189,36 @@ Test(spans, quantiles)
 	json_decref(report);
 }
 
+/* The end in a thread that is not shown is the end all the same, wherever that thread is read. */
+static void expect_ended_elsewhere(uint32_t begins, uint32_t ends, const char *tid)
+{
+	static const char *const formats[] = {"chrome", "firefox", "speedscope"};
+	static const char *const wanted[] = {"\"ts\":0.030,\"cat\":\"span\"", "\"endTime\":[0.00003,",
+					     "{\"type\":\"C\",\"frame\":0,\"at\":30}"};
+	char words[100];
+
+	begin_in(begins, A, 1, 0);
+	fixture_event(fixture, begins, WIRE_PAUSE, 0, 90);
+	fixture_event(fixture, ends, WIRE_SPAN_END, 1, 30);
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		snprintf(words, sizeof(words), "--format %s --thread %s TRACE -o -", formats[i], tid);
+		cr_assert(run(cmd_export, words) == 0, "%s", ran.err);
+		cr_expect(!strstr(ran.out, "unfinished") && strstr(ran.out, wanted[i]), "%s: %s", formats[i], ran.out);
+	}
+	snprintf(words, sizeof(words), "--format speedscope --to 20ns --thread %s TRACE -o -", tid);
+	cr_expect(run(cmd_export, words) == 0 && strstr(ran.out, "unfinished"), "%s", ran.out);
+}
+
+Test(spans, that_a_later_thread_ends)
+{
+	expect_ended_elsewhere(thread, fixture_thread(fixture, process, 11, 1000), "10");
+}
+
+Test(spans, that_an_earlier_thread_ends)
+{
+	expect_ended_elsewhere(fixture_thread(fixture, process, 11, 1000), thread, "11");
+}
+
 /* A long text is in pieces; arguments that precede a gap belong to nothing. */
 Test(spans, arguments)
 {

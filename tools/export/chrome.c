@@ -463,7 +463,7 @@ static int chrome_process(void *owner, struct call_walk *walk)
 	if (!chrome->functions)
 		return -ENOMEM;
 	name_process(chrome);
-	return 0;
+	return spans_begin_process(&chrome->spans, walk);
 }
 
 static void free_functions(struct chrome *chrome)

@@ -483,7 +483,9 @@ static int firefox_process(void *owner, struct call_walk *walk)
 	firefox->program = export_program(walk->process);
 	firefox->sampled = trace_process_sample_rate(walk->process) > 0;
 	spans_done(&firefox->spans);
-	error = firefox_tables_process(&firefox->tables, walk);
+	error = spans_begin_process(&firefox->spans, walk);
+	if (!error)
+		error = firefox_tables_process(&firefox->tables, walk);
 	return error ? error : name_pid(firefox, walk);
 }
 

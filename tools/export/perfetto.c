@@ -790,6 +790,9 @@ static int perfetto_process(void *owner, struct call_walk *walk)
 	perfetto->marks = calloc((size_t)walk->process->marks.count + 1, sizeof(*perfetto->marks));
 	if (!perfetto->functions || !perfetto->types || !perfetto->marks)
 		return -ENOMEM;
+	error = spans_begin_process(&perfetto->spans, walk);
+	if (error)
+		return error;
 	perfetto_begin_sequence(&perfetto->writer, &perfetto->heap, sequence_of_process(perfetto), NAMES, ns,
 				perfetto_uuid(&perfetto->writer, KIND_HEAP, walk->process->number));
 	error = perfetto_end_packet(&perfetto->writer);

@@ -228,6 +228,8 @@ static int evented_process(void *owner, struct call_walk *walk)
 	struct speedscope *speedscope = owner;
 	int error = speedscope_process(owner, walk);
 
+	if (!error)
+		error = spans_begin_process(&speedscope->spans.open, walk);
 	return error ? error : stack_functions_process(&speedscope->functions, walk);
 }
 

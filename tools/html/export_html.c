@@ -299,13 +299,18 @@ static int html_thread_end(void *owner, struct call_walk *walk)
 static int html_process(void *owner, struct call_walk *walk)
 {
 	struct html *html = owner;
+	int error = 0;
 
 	html->process_index++;
 	html->memory = false;
 	spans_done(&html->spans);
-	if (!html->writing)
+	if (html->writing)
+		error = spans_begin_process(&html->spans, walk);
+	else
 		html->root = html_tree_root(&html->tree, html->process_index);
-	return html->tree.failed ? -ENOMEM : html_functions_process(&html->functions, walk);
+	if (!error && html->tree.failed)
+		error = -ENOMEM;
+	return error ? error : html_functions_process(&html->functions, walk);
 }
 
 static int html_process_end(void *owner, struct call_walk *walk)

@@ -121,6 +121,30 @@ struct span spans_end(struct spans *spans, struct call_walk *walk, uint64_t numb
 	return ended;
 }
 
+static void keep_excluded(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
+{
+	if (wire_head_kind(head) == WIRE_SPAN_END && !filter_thread(walk->filter, walk->thread))
+		spans_end(owner, walk, wire_number(head, extra));
+}
+
+int spans_begin_process(struct spans *spans, const struct call_walk *walk)
+{
+	static const struct call_visitor visitor = {.other = keep_excluded};
+	struct progress progress = {0}; /* shown is that of the walk */
+	bool any = false;
+
+	for (size_t i = 0; i < walk->process->thread_count && !any; i++) {
+		struct trace_thread *thread = walk->trace->threads[walk->process->threads[i]];
+
+		if (filter_thread(walk->filter, thread))
+			continue;
+		if (trace_count_events(walk->trace, thread) < 0)
+			return -ENOMEM;
+		any = thread->own || thread->events[WIRE_SPAN_END];
+	}
+	return any ? walk_together(walk->trace, walk->process, walk->filter, &progress, &visitor, spans) : 0;
+}
+
 static int64_t last_ns(const struct call_walk *walk)
 {
 	int64_t last = filter_from(walk->filter);

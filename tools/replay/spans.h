@@ -42,6 +42,12 @@ struct spans {
 
 void spans_done(struct spans *spans);
 
+/*
+ * For the begin of a process in a walk of one thread after the other: keeps the ends of spans in the threads that
+ * --thread excludes, which that walk does not read. Returns 0 or -ENOMEM.
+ */
+int spans_begin_process(struct spans *spans, const struct call_walk *walk);
+
 /* extra: of the event. The span is valid until the next call. NULL: the number was there already, or no memory. */
 struct span *spans_begin(struct spans *spans, struct call_walk *walk, const uint64_t *extra);
 
