@@ -257,6 +257,10 @@ static void expect_outputs(const struct outcome *outcome)
 		if (!strcmp(formats[i].format, "chrome"))
 			expect_stretches(exported, path);
 	}
+	exported = tool("report", "--format", "csv", outcome->trace);
+	expect(exported, strstr(exported->err, "are estimates"), "so does the table as csv");
+	exported = tool("annotate", outcome->trace, "budget.py");
+	expect(exported, strstr(exported->err, "short calls"), "so do sources");
 	exported = tool("tree", outcome->trace);
 	expect(exported, strstr(exported->err, "short calls"), "so does the tree");
 	exported = tool("info", outcome->trace);

@@ -72,6 +72,15 @@ static void expect_text(const char *format, const char *name)
 	free(text);
 }
 
+Test(annotate, says_that_short_calls_are_missing)
+{
+	four_seconds();
+	fixture_meta(fixture, process, "{\"type\":\"process\",\"process\":0,\"pid\":10,\"budget\":5}");
+	cr_expect(annotate("TRACE") == 0);
+	cr_expect(strstr(ran.err, "within a budget of 5%: short calls that were not recorded are missing"), "%s",
+		  ran.err);
+}
+
 Test(annotate, table)
 {
 	four_seconds();

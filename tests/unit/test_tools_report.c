@@ -329,6 +329,23 @@ Test(report, bytes_of_hidden_functions)
 	cr_expect(strstr(ran.out, "\"/app/work.py\",1,1,0.001000000,0.001000000,1,700\n"), "%s", ran.out);
 }
 
+/* CSV has no room for notes: of calls that are samples, and of numbers that are estimates. */
+Test(report, csv_of_what_is_not_exact)
+{
+	calls();
+	cr_expect(report("--format csv TRACE") == 0 && !*ran.err, "%s", ran.err);
+	fixture_meta(fixture, process,
+		     "{\"type\":\"process\",\"process\":0,\"pid\":10,\"sample_rate\":100,\"budget\":5}");
+	save();
+	cr_expect(report("--format csv TRACE") == 0);
+	cr_expect_str_eq(ran.err,
+			 "evprof: Sampled 100 times a second: calls are those that were seen, times are estimates\n"
+			 "evprof: recorded within a budget of 5%: numbers of short functions are estimates; the tables "
+			 "and the JSON of evprof report mark them\n");
+	cr_expect(report("TRACE") == 0 && !*ran.err, "%s", ran.err);
+	cr_expect(report("--by span --format csv TRACE") == 0 && !*ran.err, "%s", ran.err);
+}
+
 /* Where the times cannot be those of a program without hooks, none are printed. */
 Test(report, calibrates_with_what_can_be_relied_on)
 {

@@ -127,6 +127,7 @@ static int annotate_trace(struct request *request, const char *path)
 
 	if (!trace)
 		return CLI_FAILED;
+	trace_warn_of_budget(trace);
 	report->output = &output;
 	report->filter = &request->filter;
 	report->duration_ns = duration_ns(trace, &request->filter);

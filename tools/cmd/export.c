@@ -181,10 +181,7 @@ static int export_to(const struct export_format *format, struct export *export, 
 	if (error)
 		output_message("evprof export: cannot write %s: %s", to, strerror(-error));
 	else if (format->write == export_pstats && trace_budget(trace) > 0)
-		output_message(
-		    "evprof export: recorded within a budget of %g%%: numbers of short functions are estimates; "
-		    "evprof report marks them",
-		    trace_budget(trace));
+		trace_warn_of_estimates(trace);
 	else if (format->write != export_html && trace_budget(trace) > 0)
 		trace_warn_of_budget(trace);
 	else if (!format->any_clock) /* others count stacks, which says it where memory is among them */

@@ -275,6 +275,15 @@ static bool has_marks(const struct report *report)
 	return false;
 }
 
+/* CSV has no room for what the other formats say of numbers that are not exact. */
+static void warn_for_csv(const struct report *report, const struct trace *trace)
+{
+	if (report->memory_interval)
+		trace_warn_of_memory_sampling(trace);
+	trace_warn_of_sampling(trace);
+	trace_warn_of_estimates(trace);
+}
+
 /* Returns the exit status for this trace. */
 static int add_trace(struct report *report, struct profile *profile, const char *path)
 {
@@ -295,8 +304,8 @@ static int add_trace(struct report *report, struct profile *profile, const char 
 		report->sample_rate = trace_sample_rate(trace);
 	if (!report->memory_interval && request->options.memory)
 		report->memory_interval = trace_memory_interval(trace);
-	if (report->memory_interval && format_of(request) == &report_csv)
-		trace_warn_of_memory_sampling(trace);
+	if (format_of(request) == &report_csv && request->style.by != REPORT_BY_SPAN)
+		warn_for_csv(report, trace);
 	if (request->options.mark_begin)
 		note_marks(report, trace);
 	progress_begin(&progress, "counting", walk_events(trace, &request->filter));

@@ -233,6 +233,15 @@ void trace_warn_of_budget(const struct trace *trace)
 			trace_budget(trace));
 }
 
+void trace_warn_of_estimates(const struct trace *trace)
+{
+	if (trace_budget(trace) > 0)
+		fprintf(stderr,
+			"evprof: recorded within a budget of %g%%: numbers of short functions are estimates; the "
+			"tables and the JSON of evprof report mark them\n",
+			trace_budget(trace));
+}
+
 const char *trace_memory_sampling_text(uint64_t interval, char out[TRACE_SAMPLING_BYTES])
 {
 	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};
@@ -262,6 +271,14 @@ const char *trace_sampling_text(int rate, char out[TRACE_SAMPLING_BYTES])
 		snprintf(out, TRACE_SAMPLING_BYTES,
 			 "Sampled %d times a second: calls are those that were seen, times are estimates", rate);
 	return out;
+}
+
+void trace_warn_of_sampling(const struct trace *trace)
+{
+	char text[TRACE_SAMPLING_BYTES];
+
+	if (trace_sample_rate(trace))
+		fprintf(stderr, "evprof: %s\n", trace_sampling_text(trace_sample_rate(trace), text));
 }
 
 struct trace_process *trace_process_of(const struct trace *trace, const struct trace_thread *thread)

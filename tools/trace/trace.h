@@ -273,10 +273,15 @@ void trace_warn_of_memory_sampling(const struct trace *trace);
 
 /* Prints on stderr what follows from a budget: for outputs that show what was recorded, without estimates. */
 void trace_warn_of_budget(const struct trace *trace);
+/* The same for outputs that have the estimates and no room to mark them. */
+void trace_warn_of_estimates(const struct trace *trace);
 /*
  * The note on sampling at that rate in every output, because samples look like calls with exact times; "" if it is 0.
  */
 const char *trace_sampling_text(int rate, char out[TRACE_SAMPLING_BYTES]);
+
+/* Prints that on stderr, if stacks were sampled: for outputs that have no room for it. */
+void trace_warn_of_sampling(const struct trace *trace);
 
 struct trace_process *trace_process_of(const struct trace *trace, const struct trace_thread *thread);
 
