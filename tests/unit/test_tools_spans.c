@@ -219,6 +219,29 @@ Test(spans, that_an_earlier_thread_ends)
 	expect_ended_elsewhere(fixture_thread(fixture, process, 11, 1000), thread, "11");
 }
 
+/* The stack at the end is that of the thread that ends it. Where that is read first, it is not known at the begin. */
+static void expect_firefox(uint32_t begins, uint32_t ends, const char *wanted)
+{
+	fixture_event(fixture, begins, WIRE_CALL, CODE, 0);
+	begin_in(begins, A, 1, 10);
+	fixture_event(fixture, ends, WIRE_CALL, CODE, 15);
+	fixture_event(fixture, ends, WIRE_SPAN_END, 1, 15);
+	cr_assert(run(cmd_export, "--format firefox TRACE -o -") == 0, "%s", ran.err);
+	cr_expect(strstr(ran.out, wanted), "%s", ran.out);
+}
+
+Test(spans, in_firefox_where_a_later_thread_ends_them)
+{
+	expect_firefox(thread, fixture_thread(fixture, process, 11, 1000),
+		       "\"data\":[{\"type\":\"evprof\",\"text\":\"\",\"cause\":{\"stack\":0}}]");
+}
+
+Test(spans, in_firefox_where_an_earlier_thread_ends_them)
+{
+	expect_firefox(fixture_thread(fixture, process, 11, 1000), thread,
+		       "\"data\":[{\"type\":\"evprof\",\"text\":\"\"}]");
+}
+
 /* A long text is in pieces; arguments that precede a gap belong to nothing. */
 Test(spans, arguments)
 {

@@ -212,7 +212,7 @@ static void task_marker(struct firefox *firefox, struct call_walk *walk, const s
 	free(name);
 }
 
-/* A span is a marker at its end, in the thread that ends it; a row for each name. */
+/* A span is a marker at its end, in the thread that ends it, or that begins it (begin_span()); a row for each name. */
 static void span_marker(struct firefox *firefox, struct call_walk *walk, uint64_t number)
 {
 	struct span span = spans_end(&firefox->spans, walk, number);
@@ -239,6 +239,7 @@ static void begin_span(struct firefox *firefox, struct call_walk *walk, const ui
 	struct span *span = spans_begin(&firefox->spans, walk, extra);
 	char *text = take_arguments(firefox, walk);
 	int64_t now_ns = walk->now_ns;
+	uint32_t stack = firefox->stack;
 
 	if (!span) {
 		free(text);
@@ -247,8 +248,11 @@ static void begin_span(struct firefox *firefox, struct call_walk *walk, const ui
 	span->text = text;
 	if (span->end_ns < 0)
 		return;
-	walk->now_ns = span->end_ns; /* another thread has ended it, and was read before */
+	/* Another thread has ended it, and was read before: its stack is in the tables of that thread. */
+	walk->now_ns = span->end_ns;
+	firefox->stack = 0;
 	span_marker(firefox, walk, extra[1]);
+	firefox->stack = stack;
 	walk->now_ns = now_ns;
 }
 
