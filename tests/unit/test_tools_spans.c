@@ -242,6 +242,19 @@ Test(spans, in_firefox_where_an_earlier_thread_ends_them)
 		       "\"data\":[{\"type\":\"evprof\",\"text\":\"\"}]");
 }
 
+/* Profiles of a thread in speedscope hold spans that are nested. Those that need more than 1000 are counted. */
+Test(spans, too_many_that_overlap)
+{
+	for (uint64_t number = 1; number <= 1003; number++)
+		begin(A, number, 1);
+	for (uint32_t number = 1; number <= 1003; number++)
+		end(number, 1);
+	cr_assert(run(cmd_export, "--format speedscope TRACE -o -") == 0, "%s", ran.err);
+	cr_expect(strstr(ran.out, " spans #1000\"") && !strstr(ran.out, " spans #1001\""));
+	cr_expect_str_eq(ran.err, "evprof: 3 spans are left out: more than 1000 of their thread overlap without being "
+				  "nested\n");
+}
+
 /* A long text is in pieces; arguments that precede a gap belong to nothing. */
 Test(spans, arguments)
 {

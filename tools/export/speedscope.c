@@ -417,13 +417,14 @@ static int put_spans(struct speedscope *speedscope, const struct trace *trace)
 {
 	struct speedscope_spans *spans = &speedscope->spans;
 	int error = speedscope_spans_layout(spans);
-	size_t *outer = calloc(spans->count + 1, sizeof(*outer));
+	size_t *outer = calloc(spans->count + 1, sizeof(*outer)), left_out = 0;
 
 	if (!outer)
 		error = -ENOMEM;
 	for (size_t i = 0; i < spans->count && !error;) {
 		if (spans->at[i].layer == SPEEDSCOPE_LAYERS) {
 			i++;
+			left_out++;
 			continue;
 		}
 		error = begin_layer(speedscope, trace, &spans->at[i]);
@@ -431,6 +432,10 @@ static int put_spans(struct speedscope *speedscope, const struct trace *trace)
 			i += put_layer(speedscope, &spans->at[i], spans->count - i, outer);
 	}
 	free(outer);
+	if (left_out && !error)
+		output_message(
+		    "evprof: %zu spans are left out: more than %u of their thread overlap without being nested",
+		    left_out, SPEEDSCOPE_LAYERS);
 	return error;
 }
 

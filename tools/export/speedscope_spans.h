@@ -12,7 +12,7 @@
 #include "util/output.h"
 #include "util/u64_map.h"
 
-/* Profiles of a thread. Spans that would need more are in layer SPEEDSCOPE_LAYERS and are not shown. */
+/* Profiles of a thread. Spans that would need more are in layer SPEEDSCOPE_LAYERS and are only counted. */
 #define SPEEDSCOPE_LAYERS 1000u
 
 struct closed_span {
