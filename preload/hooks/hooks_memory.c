@@ -20,6 +20,7 @@
 
 __thread struct bound_methods bound_methods __attribute__((tls_model("initial-exec")));
 
+static bool is_set;			 /* evprof's allocators were set, and not removed since */
 static bool is_off[3];			 /* evprof's allocator was taken off, as recording is stopped */
 static struct python_allocator under[3]; /* by enum wire_domain, which equals Python's PyMemAllocatorDomain */
 
@@ -575,6 +576,7 @@ static void set_domain(int domain)
 
 void hooks_memory_set(void)
 {
+	is_set = true;
 	pymalloc_sampling_begin();
 	for (int domain = 0; domain < 3; domain++)
 		set_domain(domain);
@@ -656,12 +658,11 @@ bool hooks_memory_remove(void)
 	bool removed = true;
 
 	take_off();
-	if (config.events & EVENT_MEM) {
-		for (int domain = 0; domain < 3; domain++) {
-			removed &= is_off[domain];
-			is_off[domain] = false;
-		}
+	for (int domain = 0; domain < 3; domain++) {
+		removed &= is_off[domain] || !is_set;
+		is_off[domain] = false;
 	}
+	is_set = false;
 	return remove_watches() && removed;
 }
 

@@ -224,6 +224,31 @@ SCENARIO_SOME(attach, before_its_collector_runs, 6)
 	background_stop(loop);
 }
 
+static void expect_status(int status, const struct background *loop, const char *const options[2])
+{
+	struct outcome *outcome = tool("attach", options[0], options[1], "--for=50ms", text("%d", (int)loop->pid));
+
+	expect(outcome, outcome->status == status, "status %d with %s %s", status, options[0], options[1]);
+}
+
+/* No allocator was set, so none of the program's stands over one. */
+SCENARIO(attach, after_a_failed_one, 6)
+{
+	static const char *const nowhere[2] = {"--socket", "/nonexistent/socket"};
+	struct background *loop;
+	const char *traced[2] = {"-o"};
+
+	needs_no_sanitizer();
+	loop = start_loop(python, JOB_BARE);
+	traced[1] = text("%s.evp", loop->log);
+	for (int round = 0; round < 2; round++) {
+		expect_status(2, loop, nowhere);
+		expect_status(0, loop, traced);
+	}
+	json_decref(trace_info(traced[1]));
+	background_stop(loop);
+}
+
 /* As soon as the process has Python's functions, which is before Python has a main thread. */
 SCENARIO(attach, while_it_starts, 6)
 {
