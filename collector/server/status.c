@@ -130,11 +130,11 @@ static json_t *keep_of(const struct setting_keep *keep)
 }
 
 /* Null where it is no UTF-8, or where there is none. */
-static json_t *trace_path(const struct process *process)
+static json_t *text_of(const char *text)
 {
-	json_t *path = process->trace->path[0] ? json_string(process->trace->path) : NULL;
+	json_t *string = text[0] ? json_string(text) : NULL;
 
-	return path ? path : json_null();
+	return string ? string : json_null();
 }
 
 static json_t *describe_process(const struct process *process, uint64_t now_ns)
@@ -143,12 +143,13 @@ static json_t *describe_process(const struct process *process, uint64_t now_ns)
 	char records[80];
 
 	setting_events_text(events ? events : process->events, records, sizeof(records));
-	return json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "pid", (int)process_shown_pid(process),
-			 "program", process->program ? process->program : "", "recording", recording_of(process),
-			 "records", records, "events_per_s", json_u64(rate_of(process, now_ns)), "events",
-			 json_u64(process->totals.events), "lost", json_u64(lost_events(process)), "bytes",
-			 json_u64(process->totals.trace_bytes), "keep", keep_of(&process->trace->kept.limits), "trace",
-			 trace_path(process));
+	return json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "pid",
+			 (int)process_shown_pid(process), "program", process->program ? process->program : "",
+			 "recording", recording_of(process), "records", records, "events_per_s",
+			 json_u64(rate_of(process, now_ns)), "events", json_u64(process->totals.events), "lost",
+			 json_u64(lost_events(process)), "bytes", json_u64(process->totals.trace_bytes), "keep",
+			 keep_of(&process->trace->kept.limits), "trace", text_of(process->trace->path), "error",
+			 text_of(process->trace->failed ? process->trace->error : ""));
 }
 
 /* The newest session, and in it the newest process, comes first. */

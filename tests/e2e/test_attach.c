@@ -5,6 +5,7 @@
  */
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -249,6 +250,35 @@ SCENARIO(attach, after_a_failed_one, 6)
 	background_stop(loop);
 }
 
+/* The folder of a collector becomes a file, so that it cannot create the trace. */
+SCENARIO_SOME(attach, without_a_trace, 6)
+{
+	struct background *loop, *collector;
+	char *socket, *folder;
+	struct outcome *outcome;
+
+	needs_no_sanitizer();
+	loop = start_loop(python, JOB_BARE);
+	outcome = tool("attach", "-o", "/", text("%d", (int)loop->pid));
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "cannot write /: Is a directory"), "a line");
+	socket = text("%s.socket", loop->log);
+	folder = text("%s.traces", loop->log);
+	cr_assert(mkdir(folder, 0700) == 0);
+	collector = background_start(&(const struct job){
+	    .how = JOB_BARE, .args = {"%B/evprof-collector", "--socket", socket, "--output-dir", folder}});
+	for (time_t end = time(NULL) + 60; tool("status", "--socket", socket)->status && time(NULL) < end;)
+		usleep(10000);
+	cr_assert(rmdir(folder) == 0);
+	file_write(folder, "", 0);
+	outcome = tool("attach", "--socket", socket, text("%d", (int)loop->pid));
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "is not recorded: cannot create"), "the reason");
+	expect(outcome, !strstr(outcome->err, "recording"), "nothing is recorded");
+	expect(outcome, !strstr(tool("status", "--socket", socket)->out, "off"), "it is detached");
+	background_stop(collector);
+	expect_status(0, loop, (const char *const[]){"-o", text("%s.evp", loop->log)});
+	background_stop(loop);
+}
+
 /* As soon as the process has Python's functions, which is before Python has a main thread. */
 SCENARIO(attach, while_it_starts, 6)
 {
@@ -296,7 +326,7 @@ SCENARIO(attach, before_it_imports, 6)
 
 static void expect_refusal(const char *pid, const char *line)
 {
-	struct outcome *outcome = tool("attach", "-o", "/nonexistent/none.evp", pid);
+	struct outcome *outcome = tool("attach", "-o", "/tmp/none.evp", pid);
 
 	expect(outcome, outcome->status == 2 && strstr(outcome->err, line), "a line has: %s", line);
 	expect(outcome, strchr(outcome->err, '\n') == outcome->err + strlen(outcome->err) - 1, "one line");

@@ -586,6 +586,18 @@ static void expect_refused(const char *first, const char *second, const char *th
 	expect(outcome, strchr(outcome->err, '\n') == outcome->err + strlen(outcome->err) - 1, "one line");
 }
 
+/* That is known before the stretch, not after it. */
+SCENARIO_SOME(switch, stretch_that_cannot_be_written, 6)
+{
+	struct served served = begin_served(python, JOB_PRELOAD, NULL);
+	char *pid = text("%d", (int)served.program->pid);
+
+	enter(&served, 2);
+	expect_refused("--for=200ms", "--output=/proc/nonexistent/x.evp", pid, "cannot write /proc/nonexistent/x.evp");
+	expect_refused("--for=200ms", "--output=/", pid, "cannot write /: Is a directory");
+	json_decref(end_served(&served));
+}
+
 SCENARIO(switch, stretch_refused, SCENARIO_ONCE)
 {
 	(void)python;

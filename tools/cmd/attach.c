@@ -86,6 +86,8 @@ struct attaching {
 	int collector;		       /* a pidfd of the one that records the process; -1: not known */
 	char at[CONTROL_SOCKET_BYTES]; /* its socket */
 	char trace[PATH_MAX];
+	bool off;	 /* the collector writes no trace, or recording is stopped */
+	char error[512]; /* why it writes none; "": not known */
 	struct run_places places;
 	struct folder meeting; /* of the socket; fd -1: it has an abstract name */
 };
@@ -215,6 +217,26 @@ static int ask(const struct attaching *attaching, const char *verb, const char *
 	return r;
 }
 
+static void copy_text(char *out, size_t size, const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	snprintf(out, size, "%s", text ? text : "");
+}
+
+static void take_recording(struct attaching *attaching, const struct control_collector *collector,
+			   const json_t *process)
+{
+	const char *how = json_string_value(json_object_get(process, "recording"));
+
+	if (attaching->collector < 0 && collector->pid)
+		attaching->collector = (int)syscall(SYS_pidfd_open, collector->pid, 0);
+	snprintf(attaching->at, sizeof(attaching->at), "%s", collector->socket);
+	copy_text(attaching->trace, sizeof(attaching->trace), process, "trace");
+	copy_text(attaching->error, sizeof(attaching->error), process, "error");
+	attaching->off = how && strcmp(how, "off") == 0;
+}
+
 /* Finds the collector and the trace of the process. False: no collector has it. */
 static bool find_recording(struct attaching *attaching)
 {
@@ -228,15 +250,10 @@ static bool find_recording(struct attaching *attaching)
 		for (size_t i = 0; i < collectors.count; i++) {
 			json_array_foreach(json_object_get(collectors.at[i].answer, "processes"), k, process)
 			{
-				const char *trace = json_string_value(json_object_get(process, "trace"));
-
 				if (json_integer_value(json_object_get(process, "pid")) != attaching->target.pid)
 					continue;
 				found = true;
-				if (attaching->collector < 0 && collectors.at[i].pid)
-					attaching->collector = (int)syscall(SYS_pidfd_open, collectors.at[i].pid, 0);
-				snprintf(attaching->at, sizeof(attaching->at), "%s", collectors.at[i].socket);
-				snprintf(attaching->trace, sizeof(attaching->trace), "%s", trace ? trace : "");
+				take_recording(attaching, &collectors.at[i], process);
 			}
 		}
 	}
@@ -279,6 +296,16 @@ static void remove_meeting(const struct attaching *attaching)
 	free(folder);
 }
 
+/* Asks the process to detach. Returns once its trace is complete: 0, or -1 after a line. */
+static int leave(const struct attaching *attaching)
+{
+	if (ask(attaching, "detach", "") < 0)
+		return -1;
+	wait_for_trace(attaching);
+	remove_meeting(attaching);
+	return 0;
+}
+
 static int detach(struct attaching *attaching)
 {
 	bool known;
@@ -293,10 +320,8 @@ static int detach(struct attaching *attaching)
 			       (int)attaching->target.pid);
 		return CLI_FAILED;
 	}
-	if (ask(attaching, "detach", "") < 0)
+	if (leave(attaching) < 0)
 		return CLI_FAILED;
-	wait_for_trace(attaching);
-	remove_meeting(attaching);
 	if (!attaching->quiet && known && attaching->trace[0])
 		output_message("evprof: detached from %d %s; show it with: evprof report %s",
 			       (int)attaching->target.pid, attaching->target.program, attaching->trace);
@@ -358,8 +383,23 @@ static void remove_failed(struct attaching *attaching)
 	folder_remove(&attaching->meeting);
 }
 
+/* The process has joined, and its collector writes nothing: it is left as it was. */
+static int give_up(struct attaching *attaching)
+{
+	output_message("evprof attach: process %d is not recorded: %s", (int)attaching->target.pid,
+		       attaching->error[0] ? attaching->error : "its collector writes no trace");
+	if (find_target(attaching, attaching->target.pid) == 0)
+		leave(attaching);
+	return CLI_FAILED;
+}
+
 static int attach(struct attaching *attaching)
 {
+	char output[PATH_MAX];
+
+	if (!socket_of(attaching) && output_path(attaching, attaching->target.pid, output) &&
+	    !verb_can_write(attaching->verb, output))
+		return CLI_FAILED;
 	if (run_places_find(&attaching->places) < 0)
 		return CLI_FAILED;
 	if (ask_to_attach(attaching) < 0) {
@@ -372,6 +412,8 @@ static int attach(struct attaching *attaching)
 			       (int)attaching->target.pid);
 		return CLI_FAILED;
 	}
+	if (attaching->off)
+		return give_up(attaching);
 	if (!attaching->quiet)
 		output_message("evprof: recording %d %s in %s%s%d", (int)attaching->target.pid,
 			       attaching->target.program, attaching->trace,

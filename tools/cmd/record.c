@@ -278,11 +278,14 @@ static int end(struct record *record)
 
 static int record_known(struct record *record)
 {
-	int status = record->events ? order(record, "events", record->events) : CLI_FINE;
+	int status;
 
+	umask(077); /* only the owner may read the contents of a trace */
+	if (!verb_can_write("record", record->file))
+		return CLI_FAILED;
+	status = record->events ? order(record, "events", record->events) : CLI_FINE;
 	if (status == CLI_FAILED)
 		return status;
-	umask(077); /* only the owner may read the contents of a trace */
 	open_process(record);
 	record->target = record->pid; /* others may get its name */
 	record->snapshot =

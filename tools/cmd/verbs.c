@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "evprof/folders.h"
 #include "evprof/settings.h"
 #include "util/cli.h"
 #include "util/output.h"
@@ -288,4 +290,22 @@ int verb_close(struct trace *trace, int error)
 
 	trace_close(trace);
 	return status;
+}
+
+bool verb_can_write(const char *verb, const char *path)
+{
+	struct stat status = {.st_mode = S_IFREG};
+	int error = folders_make(path);
+	struct output output;
+
+	if (!error && stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+		error = -EISDIR;
+	if (!error && S_ISREG(status.st_mode)) { /* a pipe would wait for its reader */
+		error = output_open(&output, path);
+		if (!error)
+			output_abandon(&output);
+	}
+	if (error)
+		output_message("evprof %s: cannot write %s: %s", verb, path, strerror(-error));
+	return !error;
 }

@@ -146,4 +146,7 @@ struct trace *verb_open(const char *verb, const struct filter *filter, const cha
 /* Closes the trace, after a line if it is not complete. Returns the exit status; error: the verb has failed. */
 int verb_close(struct trace *trace, int error);
 
+/* Makes the folders of a trace that is written later. False after one line on stderr: it could not be written. */
+bool verb_can_write(const char *verb, const char *path);
+
 #endif
