@@ -106,6 +106,21 @@ SCENARIO_SOME(attach_sample, is_not_switched, 6)
 	background_stop(loop);
 }
 
+/* Its collector does not keep the process until that ends. */
+SCENARIO_SOME(attach_sample, leaves_a_collector_that_cannot_write, 6)
+{
+	struct background *loop = start_loop(python, "60");
+	const char *pid = text("%d", (int)loop->pid);
+	struct outcome *outcome = tool("attach", "--sample", "--for=1s", "-o", "/proc/nonexistent/x.evp", pid);
+
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "cannot create /proc/nonexistent/x.evp"), "why");
+	for (time_t end = time(NULL) + 10; tool("status", pid)->status != 2 && time(NULL) < end;)
+		usleep(10000);
+	outcome = tool("status", pid);
+	expect(outcome, outcome->status == 2, "no collector has the process");
+	background_stop(loop);
+}
+
 static void expect_refusal(const char *pid, const char *option, const char *line)
 {
 	struct outcome *outcome = tool("attach", "--sample", option, "--for=1s", pid);

@@ -254,18 +254,24 @@ static int start_sampler(struct sampled *sampled)
 	return r < 0 ? complain("cannot start the sampler", -r) : 0;
 }
 
+/* Leaves the collector in place of the process, which goes on. False: the sampler has done so. */
+static bool leave(const struct sampled *sampled)
+{
+	uint32_t running = RING_TARGET_RUNNING;
+
+	return atomic_compare_exchange_strong(&sampled->header->target_state, &running, RING_TARGET_REPLACED);
+}
+
 /* The collector has all once the sampler has ended. One that was killed has not left the process. */
 static void end_sampler(const struct sampled *sampled)
 {
 	struct pollfd end = {.fd = sampled->sampler};
-	uint32_t running = RING_TARGET_RUNNING;
 
 	shutdown(sampled->sampler, SHUT_WR);
 	poll(&end, 1, SAMPLER_MS);
 	end.fd = sampled->pidfd;
 	end.events = POLLIN;
-	if (poll(&end, 1, 0) == 0 &&
-	    atomic_compare_exchange_strong(&sampled->header->target_state, &running, RING_TARGET_REPLACED))
+	if (poll(&end, 1, 0) == 0 && leave(sampled))
 		output_message("evprof attach: the sampler has ended early; later samples are missing");
 }
 
@@ -312,8 +318,12 @@ static int sample(struct sampled *sampled)
 		return CLI_FAILED;
 	}
 	if (run_session_open(&sampled->session, request->socket, request->program, request->output) < 0 ||
-	    make_ring(sampled) < 0 || join(sampled) < 0 || start_sampler(sampled) < 0)
+	    make_ring(sampled) < 0)
 		return CLI_FAILED;
+	if (join(sampled) < 0 || start_sampler(sampled) < 0) {
+		leave(sampled);
+		return CLI_FAILED;
+	}
 	cli_catch_interrupt();
 	if (!request->quiet)
 		output_message("evprof: sampling %d %s%s", (int)request->pid, sampled->process.target.program,
