@@ -205,7 +205,9 @@ static inline bool setting_keep_is_alive(const char **value)
 static inline const char *setting_keep(const char *value, struct setting_keep *keep)
 {
 	static const char units[] = "smhdKMG";
-	static const uint64_t factors[] = {1, 60, 3600, 86400, UINT64_C(1) << 10, UINT64_C(1) << 20, UINT64_C(1) << 30};
+	static const uint64_t factors[] = {UINT64_C(1000000000),     UINT64_C(60000000000), UINT64_C(3600000000000),
+					   UINT64_C(86400000000000), UINT64_C(1) << 10,	    UINT64_C(1) << 20,
+					   UINT64_C(1) << 30};
 	struct setting_keep read = {0};
 
 	read.alive = setting_keep_is_alive(&value);
@@ -217,9 +219,10 @@ static inline const char *setting_keep(const char *value, struct setting_keep *k
 		const char *unit = number && *end ? strchr(units, *end) : NULL;
 		uint64_t *part = unit && unit - units < 4 ? &read.ns : &read.bytes;
 
-		if (!unit || *part || number > UINT32_MAX || (end[1] && (end[1] != ',' || !end[2])))
+		if (!unit || *part || number > INT64_MAX / factors[unit - units] ||
+		    (end[1] && (end[1] != ',' || !end[2])))
 			return "a time such as 30s, 10m or 2h, a size such as 256M, or both with a comma; alive";
-		*part = number * factors[unit - units] * (part == &read.ns ? UINT64_C(1000000000) : 1);
+		*part = number * factors[unit - units];
 		value = end[1] ? end + 2 : end + 1;
 	}
 	*keep = read;

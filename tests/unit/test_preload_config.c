@@ -111,6 +111,19 @@ Test(config, switches_and_log)
 	check_complaint("EVPROF_LOG", "loud", "error, warning, info or debug");
 }
 
+/* A longer time has no number of nanoseconds. */
+Test(config, keep_at_most)
+{
+	read_with("EVPROF_KEEP", "106751d,8589934591G");
+	cr_assert_eq(config.keep.ns, UINT64_C(106751) * 86400 * 1000000000);
+	cr_assert_eq(config.keep.bytes, UINT64_C(8589934591) << 30);
+	for (int i = 0; i < 5; i++)
+		check_complaint(
+		    "EVPROF_KEEP",
+		    (const char *const[]){"106752d", "213504d", "999999d", "9223372037s", "99999999999999999999K"}[i],
+		    "a time such as 30s");
+}
+
 /* What is alive has a stretch, too, and means memory without calls. */
 Test(config, keep_alive)
 {
