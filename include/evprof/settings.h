@@ -95,6 +95,32 @@ static inline const char *setting_events(const char *value, unsigned *events)
 	return NULL;
 }
 
+#define SETTING_EVENTS_DEFAULT ((unsigned)(EVENT_CALL | EVENT_C_CALL | EVENT_EXCEPTION | EVENT_MEM))
+
+/* What else decides which events are recorded. */
+struct setting_choice {
+	bool listed; /* EVPROF_EVENTS has a value */
+	bool program_only, budget, alive;
+};
+
+/* events: of EVPROF_EVENTS, or SETTING_EVENTS_DEFAULT. */
+static inline unsigned setting_recorded_events(unsigned events, const struct setting_choice *choice)
+{
+	if (choice->alive && !choice->listed)
+		return EVENT_MEM | EVENT_MALLOC;
+	if (choice->program_only && !(events & EVENT_SAMPLE))
+		events |= EVENT_CALL;	       /* calls show where the program begins and ends */
+	if (choice->budget && !choice->listed) /* allocations have no budget: only on request */
+		events &= ~(unsigned)(EVENT_MEM | EVENT_MALLOC);
+	return events;
+}
+
+/* Whether a trace of these events keeps what is alive: that has stacks of its own, recorded where calls are not. */
+static inline bool setting_may_keep_alive(unsigned events)
+{
+	return !(events & (EVENT_CALL | EVENT_SAMPLE)) && events & (EVENT_MEM | EVENT_MALLOC);
+}
+
 /* The list of these events, which setting_events() reads. */
 static inline void setting_events_text(unsigned events, char *text, size_t size)
 {

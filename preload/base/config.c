@@ -31,7 +31,6 @@ static const char *const known_names[] = {
 
 const char *const config_event_names[CONFIG_EVENTS] = SETTING_EVENT_NAMES;
 
-#define EVENTS_DEFAULT (EVENT_CALL | EVENT_C_CALL | EVENT_EXCEPTION | EVENT_MEM)
 #define ON_FULL_DEFAULT_MS 1000
 
 bool config_use(const char *text)
@@ -100,15 +99,10 @@ static const char *value_of(const char *name)
 			complain_of(complain, name, value, allowed);                                                   \
 	} while (0)
 
-/* What is alive has stacks of its own, which are recorded where calls are not. */
 static void read_alive(bool complain)
 {
-	const char *events = value_of(ENV_EVENTS);
-
 	if (!config.keep.alive)
 		return;
-	if (!events)
-		config.events = EVENT_MEM | EVENT_MALLOC;
 	if (!config.socket[0] && !strcmp(config.output, OUTPUT_NOWHERE)) {
 		if (complain)
 			log_line(LOG_ERROR,
@@ -117,7 +111,7 @@ static void read_alive(bool complain)
 		config.keep.alive = false;
 		return;
 	}
-	if (!(config.events & (EVENT_CALL | EVENT_SAMPLE)) && config.events & (EVENT_MEM | EVENT_MALLOC))
+	if (setting_may_keep_alive(config.events))
 		return;
 	if (complain)
 		log_line(LOG_ERROR,
@@ -321,10 +315,8 @@ void config_read(bool complain)
 	config.calibrate = config_switch(ENV_CALIBRATE, false, complain);
 	config.native_stacks = config_switch(ENV_NATIVE, false, complain);
 	config.memory_lines = config_switch(ENV_MEMORY_LINES, false, complain);
-	READ(config.events, EVENTS_DEFAULT, ENV_EVENTS, setting_events);
+	READ(config.events, SETTING_EVENTS_DEFAULT, ENV_EVENTS, setting_events);
 	config.program_only = config_switch(ENV_PROGRAM_ONLY, false, complain) && !(config.events & EVENT_SAMPLE);
-	if (config.program_only)
-		config.events |= EVENT_CALL; /* calls show where the program begins and ends */
 	READ(config.ring_bytes, RING_BYTES_DEFAULT, ENV_RING_SIZE, setting_ring_bytes);
 	READ(config.wait_ms, ON_FULL_DEFAULT_MS, ENV_ON_FULL, setting_on_full);
 	READ(config.signal, 0, ENV_SIGNAL, setting_signal);
@@ -332,9 +324,12 @@ void config_read(bool complain)
 	config.signal &= ~SETTING_SIGNAL_SNAPSHOT;
 	READ(config.sample_rate, SAMPLING_RATE_DEFAULT, ENV_SAMPLE_RATE, setting_sample_rate);
 	READ(config.budget, 0, ENV_BUDGET, setting_budget);
-	if (config.budget && !value_of(ENV_EVENTS)) /* allocations have no budget: only on request */
-		config.events &= ~(unsigned)(EVENT_MEM | EVENT_MALLOC);
 	READ(config.keep, (struct setting_keep){0}, ENV_KEEP, setting_keep);
+	config.events = setting_recorded_events(config.events,
+						&(const struct setting_choice){.listed = value_of(ENV_EVENTS) != NULL,
+									       .program_only = config.program_only,
+									       .budget = config.budget != 0,
+									       .alive = config.keep.alive});
 	read_paths(complain);
 	read_socket(complain);
 	read_alive(complain);

@@ -392,6 +392,31 @@ static void expect_no_peak(const struct python *python, const char *trace)
 	expect(said, strstr(said->out, "\"alive_only\":1"), "the page has the note");
 }
 
+static void expect_end(const struct python *python, const char *const options[4], const char *kept, const char *verb)
+{
+	struct outcome *outcome = run(.python = python, .how = JOB_RUN, .args = {"-c", "pass"},
+				      .options = {"--keep=alive", options[0], options[1], options[2], options[3]});
+
+	expect(outcome, strstr(outcome->err, kept), "%s", kept);
+	expect(outcome, strstr(outcome->err, text("show it with: evprof %s ", verb)), "%s", verb);
+}
+
+/* evprof run names the verb and the stretch that the library does. */
+SCENARIO_SOME(alive, closing_line_of_run, SUPPORTED)
+{
+	static const char *const none[4] = {NULL}, *const memory[4] = {"--events", "mem"},
+				 *const calls[4] = {"--events", "call"}, *const samples[4] = {"--sample"},
+				 *const program[4] = {"--events", "mem", "--program-only"},
+				 *const budget[4] = {"--budget", "5%"};
+
+	expect_end(python, none, "evprof: what is alive after ", "memory");
+	expect_end(python, memory, "evprof: what is alive after ", "memory");
+	expect_end(python, budget, "evprof: what is alive after ", "memory");
+	expect_end(python, calls, "evprof: the last 1 s of ", "report");
+	expect_end(python, samples, "evprof: the last 1 s of ", "report");
+	expect_end(python, program, "evprof: the last 1 s of ", "report");
+}
+
 /* What such a trace cannot show is an error. */
 SCENARIO_SOME(alive, limits, SUPPORTED)
 {
@@ -412,6 +437,7 @@ SCENARIO_SOME(alive, limits, SUPPORTED)
 	expect(outcome, strstr(outcome->err, "EVPROF_KEEP=alive needs a file"), "it goes to a file");
 	outcome = run(.python = python, .args = {"-c", "pass"}, .env = {"EVPROF_EVENTS=call", "EVPROF_KEEP=alive"});
 	expect(outcome, strstr(outcome->err, "EVPROF_KEEP=alive needs memory without calls"), "calls");
+	expect(outcome, strstr(outcome->err, "evprof: the last 1 s of "), "the last stretch");
 	said = tool("cut", "--alive", outcome->trace, "-o", text("%s/x.evp", outcome->directory));
 	expect(said, said->status == 2 && strstr(said->err, "needs a recording of memory without calls"), "calls");
 }

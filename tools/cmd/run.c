@@ -213,19 +213,38 @@ static long long number_in(const json_t *summary, const char *member)
 	return (long long)json_integer_value(json_object_get(summary, member));
 }
 
+/* As the library decides, which reports values that it does not understand. keep: gets the stretch that is kept. */
+static unsigned recorded_events(struct setting_keep *keep)
+{
+	const char *list = getenv(ENV_EVENTS), *stretch = getenv(ENV_KEEP), *budget = getenv(ENV_BUDGET);
+	const char *program_only = getenv(ENV_PROGRAM_ONLY);
+	struct setting_choice choice = {.listed = list && *list,
+					.program_only = program_only && !strcmp(program_only, "1")};
+	unsigned events = SETTING_EVENTS_DEFAULT;
+	uint32_t most;
+
+	if (choice.listed)
+		setting_events(list, &events);
+	if (stretch)
+		setting_keep(stretch, keep);
+	choice.budget = budget && !setting_budget(budget, &most);
+	choice.alive = keep->alive;
+	events = setting_recorded_events(events, &choice);
+	keep->alive &= setting_may_keep_alive(events);
+	return events;
+}
+
 static void print_trace_summary(const json_t *summary, const char *path, const struct run_end *end)
 {
 	long long processes = number_in(summary, "processes");
 	long long running = number_in(summary, "running"), unsampled = number_in(summary, "unsampled");
 	static char text[SHOWN_PATH_BYTES];
-	const char *shown = shown_path(path, text), *value = getenv(ENV_EVENTS), *keep = getenv(ENV_KEEP);
-	struct setting_keep stretch = {0};
+	const char *shown = shown_path(path, text);
+	struct setting_keep keep = {0};
+	unsigned events = recorded_events(&keep);
 	char kept[64];
-	unsigned events = 0;
 
-	if (keep)
-		setting_keep(keep, &stretch);
-	setting_keep_text(&stretch, kept, sizeof(kept));
+	setting_keep_text(&keep, kept, sizeof(kept));
 	if (!*path) {
 		fprintf(stderr,
 			"evprof: %lld events of %lld process%s, %lld lost; no trace is kept (" ENV_OUTPUT "=none)\n",
@@ -237,8 +256,6 @@ static void print_trace_summary(const json_t *summary, const char *path, const s
 		number_in(summary, "events"), processes, processes == 1 ? "" : "es", number_in(summary, "lost"), shown);
 	if (running > 0)
 		fprintf(stderr, "%lld still run%s and the trace grows; ", running, running == 1 ? "s" : "");
-	if (value)
-		setting_events(value, &events);
 	fprintf(stderr, "show it with: evprof %s %s\n", setting_verb(events), shown);
 	if (unsampled > 0)
 		output_message("evprof: the sampler of %lld process%s was killed; later samples are missing", unsampled,
