@@ -178,6 +178,36 @@ Test(verbs, dump)
 	cr_expect(run(cmd_dump, "--thread 12 TRACE") == 2 && !*ran.out, "there is no such thread");
 }
 
+/* All that are shown: the others are parts of an event, or of its time. */
+Test(verbs, dump_help_has_all_kinds)
+{
+	static const char *const names[WIRE_KINDS] = WIRE_KIND_NAMES;
+	static const char hidden[] = " none time extended cpu native_stack at_line other_call at_instruction "
+				     "realloc_begin stack_change ";
+	char name[64];
+
+	cr_expect(run(cmd_dump, "--help") == 0);
+	for (unsigned kind = 0; kind < WIRE_KINDS; kind++) {
+		snprintf(name, sizeof(name), " %s ", names[kind] ? names[kind] : "none");
+		if (strstr(hidden, name))
+			continue;
+		name[strlen(name) - 1] = 0;
+		cr_expect(strstr(ran.out, name), "%s", name);
+	}
+}
+
+/* As the verbs end that read a trace which grows. */
+Test(verbs, help_has_the_status_of_growing_traces)
+{
+	int (*const readers[])(int, char **) = {cmd_report,   cmd_tree,	  cmd_memory, cmd_info,	  cmd_dump,
+						cmd_annotate, cmd_export, cmd_cut,    cmd_redact, cmd_diff};
+
+	for (size_t i = 0; i < sizeof(readers) / sizeof(*readers); i++) {
+		cr_expect(run(readers[i], "--help") == 0);
+		cr_expect(strstr(ran.out, "; 3 if "), "%s", ran.out);
+	}
+}
+
 Test(verbs, info_json)
 {
 	json_t *root, *its;

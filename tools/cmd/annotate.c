@@ -166,7 +166,7 @@ static const char help_text[] =
 static const char help_end[] =
     "\n"
     "Sources are read now: numbers stand next to wrong lines if a file has changed since the recording.\n"
-    "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read.\n";
+    "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read; 3 if it is still being written.\n";
 
 static bool take_format(void *owner, const struct verb_option *option, const char *value)
 {

@@ -40,7 +40,8 @@ static const char help_text[] =
     "      --process PID, --thread TID\n"
     "                            only this process or thread; default: all that have something in the stretch\n"
     "\n"
-    "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read or a file not written.\n";
+    "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read or a file not written; 3 if it is still\n"
+    "being written and the stretch may go on.\n";
 
 struct request {
 	struct filter filter;

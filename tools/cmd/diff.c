@@ -56,7 +56,7 @@ static const char help_end[] =
     "--min-duration is not for diff.\n"
     "Exit status: 0; 4 if --fail-on found a regression; 1 if a trace is incomplete; 2 if one cannot be read, or "
     "cannot\n"
-    "show that there is no regression.\n";
+    "show that there is no regression; 3 if one is still being written.\n";
 
 /* The index of the measure; DIFF_MEASURES after a message. what: "order" or the like. */
 static size_t find_measure(const char *name, size_t length, const char *what)

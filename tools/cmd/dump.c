@@ -51,11 +51,18 @@ static const char help_text[] =
     "  exec_failed                      errno\n"
     "  exit                             status\n"
     "  mark                             name\n"
+    "  span_begin                       number and name of the span\n"
+    "  span_end                         number of the span\n"
+    "  counter                          name, value\n"
+    "  argument                         key and value, of the span_begin or mark that follows\n"
     "  pause                            stop or start\n"
     "  switch                           greenlet that resumes, greenlet that stops\n"
     "  thread_start, thread_end         name of the thread\n"
+    "  thin, thin_end                   CPU time of the process (ns); names and places of the functions that are\n"
+    "                                   thinned from here on, or were (EVPROF_BUDGET)\n"
+    "  freed                            of blocks that are gone: allocations, their bytes, temporary ones\n"
     "\n"
-    "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read.\n"
+    "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read; 3 if it is still being written.\n"
     "\n";
 
 struct request {

@@ -75,7 +75,8 @@ static void print_help(void)
 	}
 	fputs(tables_help, stdout);
 	printf("\n"
-	       "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read or the file not written.\n");
+	       "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read or the file not written; 3 if it\n"
+	       "is still being written.\n");
 }
 
 static bool ends_with(const char *name, const char *ending)

@@ -29,7 +29,7 @@ static const char help_text[] =
     "      --json    for programs: one object a trace; an array of them for several traces\n"
     "      --quick   do not read the events of a complete trace to check them\n"
     "\n"
-    "Exit status: 0; 1 if a trace is incomplete; 2 if one cannot be read.\n";
+    "Exit status: 0; 1 if a trace is incomplete; 2 if one cannot be read; 3 if one is still being written.\n";
 
 struct request {
 	bool json;

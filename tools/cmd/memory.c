@@ -57,8 +57,8 @@ static const char help_text[] =
 
 static const char help_end[] = "\n"
 			       "--min-duration and --clock are not for memory.\n"
-			       "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read or has no memory "
-			       "events.\n";
+			       "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read or has no memory\n"
+			       "events; 3 if it is still being written.\n";
 
 static const char *const order_words[] = {
     [MEMORY_BY_PEAK] = "peak",		 [MEMORY_BY_END] = "end",

@@ -22,7 +22,8 @@ static const char help_text[] =
     "  -o, --output FILE         the trace to write; it appears when it is complete. Its name is not redacted\n"
     "      --in-place            it takes the place of the trace\n"
     "\n"
-    "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read or the file not written.\n";
+    "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read or the file not written; 3 if it is still\n"
+    "being written.\n";
 
 struct request {
 	struct filter filter; /* nothing is filtered */

@@ -67,7 +67,7 @@ static const char help_end[] =
     "EVPROF_PAGER or PAGER: the pager; NO_COLOR: no colours.\n"
     "Calls that were already running when the window begins are not counted, as with cProfile.\n"
     "--clock is not for --by span.\n"
-    "Exit status: 0; 1 if a trace is incomplete; 2 if one cannot be read.\n";
+    "Exit status: 0; 1 if a trace is incomplete; 2 if one cannot be read; 3 if one is still being written.\n";
 
 static const char *const by_words[] = {
     [REPORT_BY_FUNCTION] = "function", [REPORT_BY_MODULE] = "module", [REPORT_BY_PROCESS] = "process",

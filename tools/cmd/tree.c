@@ -20,11 +20,12 @@ static const char help_text[] =
     "      --min-percent N   leave out what takes less than N per cent of all (default: 1)\n"
     "\n";
 
-static const char help_end[] = "\n"
-			       "A terminal gets lines that fit, in colour, and a pager (EVPROF_PAGER or PAGER; "
-			       "NO_COLOR: no colours). For programs:\n"
-			       "evprof export --format folded.\n"
-			       "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read.\n";
+static const char help_end[] =
+    "\n"
+    "A terminal gets lines that fit, in colour, and a pager (EVPROF_PAGER or PAGER; "
+    "NO_COLOR: no colours). For programs:\n"
+    "evprof export --format folded.\n"
+    "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read; 3 if it is still being written.\n";
 
 struct request {
 	struct filter filter;
