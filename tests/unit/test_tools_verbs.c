@@ -13,6 +13,7 @@
 #include "evprof/control.h"
 #include "tools/export/export.h"
 #include "tools/cmd/verbs.h"
+#include "tools/run/settings.h"
 #include "one_trace.h"
 
 static void set_up(void)
@@ -467,11 +468,22 @@ Test(verbs, mistakes_end_with_2)
 /* The program does not run: it would have left the file. */
 Test(verbs, run_refuses_bad_values)
 {
-	static const char *const wrong[] = {
-	    "--events calls",	     "--events sample,call", "--sample=0",	  "--sample=10001",
-	    "--ring-size 12",	     "--on-full panic",	     "--log loud",	  "--format pstats,nonsense",
-	    "--include re:(",	     "--exclude a,re:[",     "--output x-%q.evp", "--sample --events call",
-	    "--events call --sample"};
+	static const char *const wrong[] = {"--events calls",
+					    "--events sample,call",
+					    "--sample=0",
+					    "--sample=10001",
+					    "--ring-size 12",
+					    "--on-full panic",
+					    "--log loud",
+					    "--format pstats,nonsense",
+					    "--include re:(",
+					    "--exclude a,re:[",
+					    "--output x-%q.evp",
+					    "--sample --events call",
+					    "--events call --sample",
+					    "--trigger quiet=1s",
+					    "--trigger quiet=1s --trigger most=2",
+					    "--trigger exception --trigger soon"};
 	char file[] = "/tmp/evprof-refused-XXXXXX", words[128];
 
 	close(mkstemp(file));
@@ -481,6 +493,34 @@ Test(verbs, run_refuses_bad_values)
 		cr_expect(access(file, F_OK) == 0, "%s", wrong[i]);
 	}
 	unlink(file);
+}
+
+/* An item that is no list of its own is one with the others. */
+Test(verbs, run_joins_lists)
+{
+	struct run_settings settings = {0};
+
+	cr_expect(run_settings_take(&settings, RUN_TRIGGER, "quiet=1s"));
+	cr_expect(run_settings_take(&settings, RUN_TRIGGER, "exception"));
+	cr_expect(run_settings_take(&settings, RUN_EVENTS, "cpu"));
+	cr_expect(run_settings_take(&settings, RUN_EVENTS, "call"));
+	cr_expect(run_settings_finish(&settings));
+	cr_expect_str_eq(getenv("EVPROF_TRIGGER"), "quiet=1s,exception");
+	cr_expect_str_eq(getenv("EVPROF_EVENTS"), "cpu,call");
+}
+
+static void expect_misused(int (*verb)(int argc, char **argv), const char *words, const char *line)
+{
+	cr_expect(run(verb, words) == 2 && strstr(ran.err, line), "%s: %s", words, ran.err);
+}
+
+/* An empty value is not the default. */
+Test(verbs, values_that_are_nothing)
+{
+	expect_misused(cmd_start, "--events= 1", "--events wants a value");
+	expect_misused(cmd_record, "--events= 1", "--events wants a value");
+	expect_misused(cmd_attach, "--events= 1", "--events wants a value");
+	expect_misused(cmd_snapshot, "--last 0s 1", "--last is more than 0s, not 0s");
 }
 
 /* As /dev/stdout is one. */

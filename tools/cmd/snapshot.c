@@ -330,5 +330,9 @@ int cmd_snapshot(int argc, char **argv)
 	}
 	if (snapshot.last && !filter_duration("snapshot", "--last", snapshot.last, &snapshot.last_ns))
 		return CLI_FAILED;
+	if (snapshot.last && snapshot.last_ns <= 0) {
+		cli_misused("snapshot", "--last is more than 0s, not %s", snapshot.last);
+		return CLI_FAILED;
+	}
 	return snapshot_copy(&snapshot);
 }

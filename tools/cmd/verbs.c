@@ -101,6 +101,8 @@ bool verb_take_events(void *request, const struct verb_option *option, const cha
 	unsigned events = 0;
 	const char *allowed = setting_events(value, &events);
 
+	if (!*value)
+		return cli_misused(line.verb, "--%s wants a value", option->name);
 	if (allowed)
 		return cli_misused(line.verb, "--%s %s is not understood; allowed: %s", option->name, value, allowed);
 	if (events & EVENT_SAMPLE)

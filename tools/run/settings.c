@@ -43,7 +43,6 @@ static const char *allowed_values(enum run_setting setting, const char *value, c
 	uint32_t number;
 	uint64_t bytes;
 	struct setting_keep keep;
-	struct triggers triggers;
 
 	switch (setting) {
 	case RUN_EVENTS:
@@ -56,8 +55,8 @@ static const char *allowed_values(enum run_setting setting, const char *value, c
 		return setting_budget(value, &number);
 	case RUN_KEEP:
 		return setting_keep(value, &keep);
-	case RUN_TRIGGER:
-		return setting_triggers(value, &triggers);
+	case RUN_TRIGGER: /* quiet=1s alone is no list: run_settings_finish() has all of it */
+		return NULL;
 	case RUN_RING_SIZE:
 		return setting_ring_bytes(value, &bytes);
 	case RUN_ON_FULL:
@@ -165,7 +164,11 @@ bool run_settings_finish(const struct run_settings *settings)
 	bool listed = settings->given & 1u << RUN_EVENTS;
 	unsigned events = listed || !settings->sample ? 0 : EVENT_SAMPLE;
 	const char *value = listed ? getenv(ENV_EVENTS) : NULL;
+	const char *trigger = settings->given & 1u << RUN_TRIGGER ? getenv(ENV_TRIGGER) : NULL;
+	struct triggers triggers;
 
+	if (trigger && !is_good("--trigger", trigger, setting_triggers(trigger, &triggers)))
+		return false;
 	if (value && !is_good("--events", value, setting_events(value, &events)))
 		return false;
 	if (settings->sample && !(events & EVENT_SAMPLE))
