@@ -23,7 +23,9 @@
 #include "push/series.h"
 #include "push/settings.h"
 #include "push/spool.h"
+#include "slow/slow_calls.h"
 #include "trace_fixture.h"
+#include "watch/process.h"
 
 #if __has_include(<curl/curl.h>)
 #include <curl/curl.h>
@@ -173,6 +175,115 @@ Test(push, intervals, .init = begin, .fini = end)
 	cr_assert(push_counts_end_interval(&counts, 9999) == 0);
 	expect_stack(1, 0, 0);
 	expect_stack(2, 0, 0);
+}
+
+/* ---- numbers of threads that are used again -------------------------------------------------------------------- */
+
+static struct push_counts pushed[2]; /* by process */
+static struct watch_process watched[2];
+static unsigned slow_found[2];
+
+static void take_slow(void *owner, const struct slow_call *call)
+{
+	(void)owner;
+	slow_found[call->process->number]++;
+}
+
+/* Thread 0 is one of that process with that tid from now on. */
+static void use_again(uint32_t owner, uint32_t tid, uint64_t start_ticks)
+{
+	fixture_meta(fixture, owner, "{\"type\":\"thread\",\"process\":%u,\"thread\":0,\"tid\":%u,\"start_ticks\":%lu}",
+		     owner, tid, start_ticks);
+	fixture->threads[0].process = owner;
+	fixture->threads[0].first_ticks = fixture->threads[0].now = start_ticks;
+}
+
+static void put_call(void)
+{
+	put(WIRE_CALL, F, 10);
+	put(WIRE_RETURN, F, 2000);
+	fixture_flush(fixture, 0);
+}
+
+static void put_end(void)
+{
+	put(WIRE_THREAD_END, 0, 10);
+	fixture_flush(fixture, 0);
+	fixture_meta(fixture, process, "{\"type\":\"thread_end\",\"thread\":0,\"events\":{},\"lost\":{}}");
+}
+
+/* Writes what the fixture has now, and expects that each process has that number of new calls. */
+static void look(int fd, struct slow_calls *slow, uint64_t first, uint64_t second)
+{
+	const uint64_t wanted[2] = {first, second};
+
+	cr_assert(pwrite(fd, fixture->bytes, fixture->size, 0) == (ssize_t)fixture->size);
+	cr_assert(trace_follow(trace) == 0);
+	slow_found[0] = slow_found[1] = 0;
+	cr_assert(slow_calls_next(slow) == 0);
+	for (unsigned i = 0; i < 2; i++) {
+		struct push_values values = {0};
+
+		cr_assert(push_counts_next(&pushed[i], UINT64_MAX, UINT64_MAX) == 0);
+		push_counts_expect_more(&pushed[i]);
+		cr_assert(push_counts_end_interval(&pushed[i], UINT64_MAX) == 0);
+		cr_expect_eq(pushed[i].stacks.count > 1 && push_counts_take(&pushed[i], 1, &values), wanted[i] > 0);
+		cr_expect_eq(values.at[PUSH_CALLS], wanted[i], "process %u: %lu pushed", i, values.at[PUSH_CALLS]);
+		cr_assert(watch_process_next(&watched[i], UINT64_MAX) == 0);
+		cr_expect_eq(watched[i].sum.calls, wanted[i], "process %u: %lu seen", i, watched[i].sum.calls);
+		cr_expect_eq(slow_found[i], wanted[i], "process %u: %u slow", i, slow_found[i]);
+	}
+}
+
+/* Also where a thread's end and the next one's beginning come together, and where a thread has no end. */
+Test(push, numbers_of_threads_are_used_again)
+{
+	char name[] = "/tmp/evprof-push-XXXXXX", error[256];
+	struct triggers triggers;
+	struct slow_calls slow = {.triggers = &triggers, .found = take_slow};
+	int fd = mkstemp(name);
+
+	cr_assert_null(setting_triggers("*:f>1us", &triggers));
+	fixture = fixture_new();
+	for (unsigned i = 0; i < 2; i++)
+		fixture_code(fixture, fixture_process(fixture, 10 + (int)i, 1), F, "a.py", 1, "f");
+	thread = fixture_thread(fixture, 0, 10, 1000);
+	fixture_define(fixture, 0, WIRE_DEFINE_THREAD_NAME, 10, 0, "", "first", "", "");
+	cr_assert(fd >= 0 && pwrite(fd, fixture->bytes, fixture->size, 0) == (ssize_t)fixture->size);
+	cr_assert(trace_open(&trace, name, error, sizeof(error)) == 0, "%s", error);
+	slow.trace = trace;
+	cr_assert(slow_calls_begin(&slow) == 0);
+	for (unsigned i = 0; i < 2; i++) {
+		cr_assert(push_counts_begin(&pushed[i], trace, trace->processes[i], 0) == 0);
+		cr_assert(watch_process_begin(&watched[i], trace, trace->processes[i], 0) == 0);
+	}
+	put_call();
+	look(fd, &slow, 1, 0);
+	put_call();
+	put_end();
+	use_again(0, 11, 10000);
+	put_call();
+	put_call();
+	look(fd, &slow, 3, 0);
+	cr_expect(trace->threads[0]->tid == 11 && !trace->threads[0]->ended && !trace->threads[0]->name);
+	put_call();
+	use_again(1, 12, 20000);
+	put_call();
+	look(fd, &slow, 1, 1);
+	put_end();
+	look(fd, &slow, 0, 0);
+	use_again(0, 10, 30000);
+	put_call();
+	look(fd, &slow, 1, 0);
+	slow_calls_done(&slow);
+	for (unsigned i = 0; i < 2; i++) {
+		push_counts_done(&pushed[i]);
+		watch_process_done(&watched[i]);
+	}
+	trace_close(trace);
+	fixture_free(fixture);
+	close(fd);
+	unlink(name);
 }
 
 /* The request of request_is_that_of_the_schema. A table of the dictionary begins with an element of zeros. */

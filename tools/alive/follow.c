@@ -305,11 +305,16 @@ static void read_thread(struct alive_thread *thread)
 static int take_thread(struct alive_follow *follow, struct alive_process *process, uint32_t at)
 {
 	const struct trace_thread *known = follow->trace->threads[process->process->threads[at]];
-	struct alive_thread **thread = &process->threads[at];
+	struct alive_thread **thread = &follow->threads[known->number];
 	int error;
 
 	if (!known->known || !known->place_count)
 		return 0;
+	if (*thread && trace_stream_is_former(&(*thread)->replayed.stream)) {
+		read_thread(*thread);
+		free_thread(*thread);
+		*thread = NULL;
+	}
 	if (!*thread)
 		*thread = new_thread(follow, process, known);
 	error = *thread ? replay_add_keys(&(*thread)->replayed.replay, process->process) : -ENOMEM;
@@ -331,12 +336,9 @@ bool alive_takes(const struct trace_process *process)
 	       !trace_process_records(process, "call") && !trace_process_sample_rate(process);
 }
 
-/* What is left is that it was there. */
+/* What is left is that it was there. Its threads are gone. */
 static void forget(struct alive_process *process)
 {
-	for (uint32_t i = 0; i < process->thread_count; i++)
-		free_thread(process->threads[i]);
-	free(process->threads);
 	stacks_done(&process->stacks);
 	u64_map_done(&process->frame_numbers);
 	free(process->frames);
@@ -370,15 +372,11 @@ static struct alive_process *new_process(const struct trace_process *known)
 
 static int grow_process(struct alive_process *process)
 {
-	uint32_t codes = process->process->codes.count, threads = (uint32_t)process->process->thread_count;
-	int error = 0;
+	uint32_t codes = process->process->codes.count;
 
-	if (codes > process->program_count)
-		error = grow_zeroed(&process->programs, &process->program_count, codes + codes / 2, 1);
-	if (!error && threads > process->thread_count)
-		error =
-		    grow_zeroed(&process->threads, &process->thread_count, threads + 8, sizeof(struct alive_thread *));
-	return error;
+	if (codes <= process->program_count)
+		return 0;
+	return grow_zeroed(&process->programs, &process->program_count, codes + codes / 2, 1);
 }
 
 /* Of two samples in a row the smaller one goes, so that the peak stays. */
@@ -459,6 +457,12 @@ static void forget_ended(struct alive_follow *follow)
 	struct alive_process *process;
 
 	while ((process = first_ended(follow))) {
+		for (uint32_t i = 0; i < follow->thread_count; i++) {
+			if (!follow->threads[i] || follow->threads[i]->process != process)
+				continue;
+			free_thread(follow->threads[i]);
+			follow->threads[i] = NULL;
+		}
 		forget(process);
 		follow->forgotten++;
 	}
@@ -482,6 +486,9 @@ int alive_follow_next(struct alive_follow *follow)
 	if (trace->process_count > follow->process_count)
 		error = grow_zeroed(&follow->processes, &follow->process_count, trace->process_count + 8,
 				    sizeof(struct alive_process *));
+	if (!error && trace->thread_count > follow->thread_count)
+		error = grow_zeroed(&follow->threads, &follow->thread_count, trace->thread_count + 8,
+				    sizeof(struct alive_thread *));
 	for (uint32_t i = 0; i < trace->process_count && !error; i++)
 		if (is_followed(follow, i))
 			error = take_process(follow, i);
@@ -491,6 +498,9 @@ int alive_follow_next(struct alive_follow *follow)
 
 void alive_follow_done(struct alive_follow *follow)
 {
+	for (uint32_t i = 0; i < follow->thread_count; i++)
+		free_thread(follow->threads[i]);
+	free(follow->threads);
 	for (uint32_t i = 0; i < follow->process_count; i++)
 		free_process(follow->processes[i]);
 	free(follow->processes);

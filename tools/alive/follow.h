@@ -44,12 +44,10 @@ struct alive_process {
 	uint32_t program;   /* code id of the function that is the program; 0: none was seen */
 	uint8_t *programs;  /* by key: enum in follow.c */
 	uint32_t program_count;
-	uint64_t last_ticks;	       /* the latest time of all threads */
-	uint64_t lost;		       /* events */
-	bool any;		       /* an allocation was counted */
-	bool forgotten;		       /* nothing but `process` is left */
-	struct alive_thread **threads; /* by index in process->threads; NULL: none, or it has ended */
-	uint32_t thread_count;
+	uint64_t last_ticks; /* the latest time of all threads */
+	uint64_t lost;	     /* events */
+	bool any;	     /* an allocation was counted */
+	bool forgotten;	     /* nothing but `process` is left */
 };
 
 struct alive_follow {
@@ -58,7 +56,8 @@ struct alive_follow {
 	uint64_t so_far; /* number of the last wish for what is alive so far, which is written with it; 0: none */
 	/* Internal. */
 	struct alive_process **processes; /* by number; NULL: none */
-	uint32_t process_count;
+	struct alive_thread **threads;	  /* likewise, and NULL: it has ended */
+	uint32_t process_count, thread_count;
 	uint64_t forgotten; /* processes */
 	bool out_of_memory;
 };

@@ -362,8 +362,8 @@ static bool load_chunk(struct push_thread *thread, uint64_t until)
 
 static void count_thread(struct push_thread *thread, uint64_t until)
 {
-	thread->idle = false;
-	while (load_chunk(thread, until)) {
+	thread->idle = thread->ended && !thread->loaded;
+	while (!thread->idle && load_chunk(thread, until)) {
 		int stopped = replay_run(&thread->wall.replay, &thread->wall.cursor, until, &count_sink, thread);
 
 		count_cpu(thread);
@@ -371,6 +371,7 @@ static void count_thread(struct push_thread *thread, uint64_t until)
 			break;
 		thread->loaded = false;
 	}
+	thread->ended |= trace_stream_is_former(&thread->stream);
 	thread->counts->out_of_memory |= thread->wall.replay.out_of_memory || thread->cpu.replay.out_of_memory;
 }
 

@@ -75,7 +75,7 @@ struct push_counts {
 	/* Internal. */
 	struct push_thread **threads;
 	size_t thread_count, threads_allocated;
-	struct u64_map known; /* thread number + 1: 1 */
+	struct u64_map known; /* of trace_new_thread() */
 	uint32_t keys;
 	struct push_sums *sums;	  /* by stack */
 	struct push_values *sent; /* by stack: what earlier intervals had */

@@ -30,8 +30,6 @@ struct slow_thread {
 struct slow_process {
 	struct slow_calls *watch;
 	const struct trace_process *process;
-	struct slow_thread **threads; /* by index in process->threads; NULL: none, or it has ended */
-	uint32_t thread_count;
 	uint32_t *masks; /* by key: bits of the triggers that a call of it may fire */
 	uint32_t mask_count;
 	uint32_t steps;		       /* bits of the triggers that the step of a task may fire */
@@ -169,11 +167,16 @@ static void read_thread(struct slow_thread *thread)
 static int take_thread(struct slow_process *process, uint32_t at)
 {
 	const struct trace_thread *known = process->watch->trace->threads[process->process->threads[at]];
-	struct slow_thread **thread = &process->threads[at];
+	struct slow_thread **thread = &process->watch->threads[known->number];
 	int error;
 
 	if (!known->place_count || !trace_thread_is_shown(process->process, known))
 		return 0;
+	if (*thread && trace_stream_is_former(&(*thread)->replayed.stream)) {
+		read_thread(*thread);
+		free_thread(*thread);
+		*thread = NULL;
+	}
 	if (!*thread)
 		*thread = new_thread(process, known);
 	error = *thread ? replay_add_keys(&(*thread)->replayed.replay, process->process) : -ENOMEM;
@@ -192,14 +195,10 @@ static int take_thread(struct slow_process *process, uint32_t at)
 static int grow_process(struct slow_process *process)
 {
 	uint32_t keys = replay_keys_of(process->process);
-	int error = 0;
 
-	if (keys > process->mask_count)
-		error = grow_zeroed(&process->masks, &process->mask_count, keys + keys / 2, sizeof(*process->masks));
-	if (!error && process->process->thread_count > process->thread_count)
-		error = grow_zeroed(&process->threads, &process->thread_count,
-				    (uint32_t)process->process->thread_count + 8, sizeof(struct slow_thread *));
-	return error;
+	if (keys <= process->mask_count)
+		return 0;
+	return grow_zeroed(&process->masks, &process->mask_count, keys + keys / 2, sizeof(*process->masks));
 }
 
 /* The clock is known better with each record of it. */
@@ -249,6 +248,9 @@ int slow_calls_next(struct slow_calls *watch)
 	if (trace->process_count > watch->process_count)
 		error = grow_zeroed(&watch->processes, &watch->process_count, trace->process_count + 8,
 				    sizeof(struct slow_process *));
+	if (!error && trace->thread_count > watch->thread_count)
+		error = grow_zeroed(&watch->threads, &watch->thread_count, trace->thread_count + 8,
+				    sizeof(struct slow_thread *));
 	for (uint32_t i = 0; i < trace->process_count && !error; i++)
 		if (trace->processes[i] && trace->processes[i]->known)
 			error = take_process(watch, i);
@@ -274,15 +276,15 @@ static void free_process(struct slow_process *process)
 {
 	if (!process)
 		return;
-	for (uint32_t i = 0; i < process->thread_count; i++)
-		free_thread(process->threads[i]);
-	free(process->threads);
 	free(process->masks);
 	free(process);
 }
 
 void slow_calls_done(struct slow_calls *watch)
 {
+	for (uint32_t i = 0; i < watch->thread_count; i++)
+		free_thread(watch->threads[i]);
+	free(watch->threads);
 	for (uint32_t i = 0; i < watch->process_count; i++)
 		free_process(watch->processes[i]);
 	free(watch->processes);

@@ -36,7 +36,8 @@ struct slow_calls {
 	/* Internal. */
 	struct function_match matches[TRIGGERS_MAX];
 	struct slow_process **processes; /* by number */
-	uint32_t process_count;
+	struct slow_thread **threads;	 /* by number; NULL: none, or it has ended */
+	uint32_t process_count, thread_count;
 	bool out_of_memory;
 };
 

@@ -143,6 +143,7 @@ static int group_places(struct trace *trace)
 
 		if (!thread->place_count++)
 			thread->places = &trace->event_places[i];
+		thread->former += thread->reused && trace->event_places[i].last_ticks < thread->start_ticks;
 	}
 	return 0;
 }
@@ -233,7 +234,8 @@ int trace_load(struct trace *trace)
 static void forget_thread(struct trace_thread *thread)
 {
 	thread->places = NULL;
-	thread->place_count = 0;
+	thread->place_count = thread->former = 0;
+	thread->reused = false;
 	if (thread->own)
 		forget_thread(thread->own);
 }

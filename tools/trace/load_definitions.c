@@ -37,12 +37,16 @@ static uint64_t latest_key(uint32_t process, uint32_t tid)
 	return ((uint64_t)process + 1) << 32 | tid;
 }
 
-/* The last thread of the process with that tid. The kernel reuses a tid after its thread's end. */
+/*
+ * The last thread of the process with that tid. The kernel reuses a tid after its thread's end, and the collector its
+ * number.
+ */
 static struct trace_thread *latest_thread(const struct trace *trace, uint64_t key)
 {
 	uint64_t number = u64_map_value(&trace->latest, key);
+	struct trace_thread *thread = number ? trace->threads[number - 1] : NULL;
 
-	return number ? trace->threads[number - 1] : NULL;
+	return thread && latest_key(thread->process, thread->tid) == key ? thread : NULL;
 }
 
 int trace_take_pending_name(struct trace *trace, struct trace_thread *thread)

@@ -174,17 +174,38 @@ static int load_events(struct trace *trace, json_t *object)
 	return json_array_append(process->changes, object) ? -ENOMEM : 0;
 }
 
+/* The thread that had the number has left the file. */
+static int reuse_number(struct trace *trace, struct trace_thread *thread, uint64_t process)
+{
+	struct trace_process *owner;
+	int error = trace_make_process(trace, process, &owner);
+
+	if (error)
+		return error;
+	thread->process = owner->number;
+	thread->reused = true;
+	thread->ended = thread->kernel_name = false;
+	free(thread->name);
+	free(thread->events);
+	free(thread->lost);
+	thread->name = NULL;
+	thread->events = thread->lost = NULL;
+	return 0;
+}
+
 static int load_thread(struct trace *trace, json_t *object)
 {
+	uint64_t process = member_number(object, "process"), start_ticks = member_u64(object, "start_ticks");
 	struct trace_thread *thread;
-	int error =
-	    trace_make_thread(trace, member_number(object, "thread"), member_number(object, "process"), &thread);
+	int error = trace_make_thread(trace, member_number(object, "thread"), process, &thread);
 
+	if (!error && thread->known && thread->start_ticks != start_ticks)
+		error = reuse_number(trace, thread, process);
 	if (error)
 		return error;
 	thread->known = true;
 	thread->tid = (uint32_t)member_u64(object, "tid");
-	thread->start_ticks = member_u64(object, "start_ticks");
+	thread->start_ticks = start_ticks;
 	thread->sampled = json_is_true(json_object_get(object, "sampled"));
 	return trace_take_pending_name(trace, thread);
 }

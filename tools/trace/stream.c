@@ -12,12 +12,14 @@ void trace_stream_open(struct trace_stream *stream, struct trace *trace, const s
 	memset(stream, 0, sizeof(*stream));
 	stream->trace = trace;
 	stream->thread = thread;
+	stream->start_ticks = thread->start_ticks;
+	stream->next = thread->former;
 }
 
 void trace_stream_skip(struct trace_stream *stream, size_t first)
 {
 	stream->next = first;
-	if (!first || first >= stream->thread->place_count)
+	if (first == stream->thread->former || first >= stream->thread->place_count)
 		return;
 	stream->holes = stream->thread->places[first].holes;
 	stream->from = stream->thread->places[first].first_ticks;
@@ -25,7 +27,7 @@ void trace_stream_skip(struct trace_stream *stream, size_t first)
 
 size_t trace_stream_place(const struct trace_thread *thread, uint64_t ticks)
 {
-	size_t first = 0;
+	size_t first = thread->former;
 
 	while (first < thread->place_count && thread->places[first].last_ticks < ticks)
 		first++;
@@ -71,8 +73,11 @@ static int read_events(struct trace_stream *stream, struct trace_place *place, s
 
 int trace_stream_chunk(struct trace_stream *stream, struct trace_events *events)
 {
-	while (stream->next < stream->thread->place_count) {
-		struct trace_place *place = &stream->thread->places[stream->next++];
+	const struct trace_thread *thread = stream->thread;
+	size_t end = trace_stream_is_former(stream) ? thread->former : thread->place_count;
+
+	while (stream->next < end) {
+		struct trace_place *place = &thread->places[stream->next++];
 		bool bad;
 
 		stream->hole |= hole_before(stream, place);

@@ -16,6 +16,7 @@
 struct trace_stream {
 	struct trace *trace;
 	const struct trace_thread *thread;
+	uint64_t start_ticks; /* of the thread: its number may become another's */
 	struct trace_payload payload;
 	struct cpu_time cpu_time;
 	size_t next;	     /* index in thread->places */
@@ -30,6 +31,12 @@ struct trace_stream {
 };
 
 void trace_stream_open(struct trace_stream *stream, struct trace *trace, const struct trace_thread *thread);
+/* Whether the number is another thread's since. What was left of the stream's own comes before that one. */
+static inline bool trace_stream_is_former(const struct trace_stream *stream)
+{
+	return stream->start_ticks != stream->thread->start_ticks;
+}
+
 /*
  * Reads the next chunk of events. Returns 1, or 0 at the end. A damaged chunk is skipped, and the next good one has
  * `hole` set; if none follows, a chunk without events (count 0) has.

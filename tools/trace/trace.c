@@ -123,9 +123,9 @@ const struct trace_thread *trace_new_thread(const struct trace *trace, const str
 		uint64_t *number =
 		    trace_thread_is_shown(process, thread) ? u64_map_make(known, thread->number + UINT64_C(1)) : NULL;
 
-		if (!number || *number)
+		if (!number || *number == thread->start_ticks + 1)
 			continue;
-		*number = 1;
+		*number = thread->start_ticks + 1;
 		return thread;
 	}
 	return NULL;

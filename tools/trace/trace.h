@@ -62,6 +62,7 @@ struct trace_thread {
 	bool known; /* its META object exists */
 	bool ended;
 	bool sampled; /* a sampler wrote its events */
+	bool reused;  /* the number was another thread's at the trace_follow() before */
 	uint64_t start_ticks;
 	char *name;		    /* NULL: none */
 	bool kernel_name;	    /* the name is the kernel's */
@@ -69,6 +70,7 @@ struct trace_thread {
 	uint64_t *lost;		    /* the same */
 	struct trace_place *places; /* its EVENTS chunks, in order */
 	size_t place_count;
+	size_t former;		  /* the first places, if it is reused: those of the thread before */
 	struct trace_thread *own; /* its own events, if it is sampled; NULL: none. In no other list */
 };
 
@@ -224,8 +226,8 @@ int trace_process_sample_rate(const struct trace_process *process);
 /* False: the marks that a sampled thread wrote itself, in a stream of their own. */
 bool trace_thread_is_shown(const struct trace_process *process, const struct trace_thread *thread);
 /*
- * The next shown thread of the process from index *at on that is not in `known` (thread number + 1: 1), to which it is
- * added. NULL: none.
+ * The next shown thread of the process from index *at on that is not in `known` (thread number + 1: start_ticks + 1),
+ * to which it is added. NULL: none.
  */
 const struct trace_thread *trace_new_thread(const struct trace *trace, const struct trace_process *process,
 					    struct u64_map *known, size_t *at);

@@ -263,6 +263,7 @@ static void count_thread(struct watch_process *top, struct watch_thread *thread,
 		count_chunk(top, thread, &events);
 	thread->stream.next = 0; /* the next places are new ones */
 	thread->since = 0;
+	thread->ended |= trace_stream_is_former(&thread->stream);
 	if (!thread->ended)
 		count_open(top, &thread->replay, until);
 	thread->top = thread->replay.depth ? thread->replay.frames[thread->replay.depth - 1].key : WATCH_NO_KEY;

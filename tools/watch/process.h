@@ -62,7 +62,7 @@ struct watch_process {
 	const struct trace_process *process;
 	struct watch_thread **threads; /* those that have not ended, in order of appearance */
 	size_t thread_count, threads_allocated;
-	struct u64_map known;	    /* thread number + 1: 1, of all threads that were seen */
+	struct u64_map known;	    /* of trace_new_thread() */
 	struct watch_count *counts; /* by key */
 	uint32_t keys;
 	struct watch_count sum; /* total as own */
