@@ -454,11 +454,11 @@ static char *trace_of(const struct live *live, long pid)
 	return path;
 }
 
-/* The server is away while the program goes on, and another program comes and goes. */
+/* The server is away while the program goes on, and another program comes and goes. A copy of the trace is no news. */
 SCENARIO_SOME(push, running_processes, SUPPORTED)
 {
 	struct live live;
-	struct outcome *brief;
+	struct outcome *brief, *copy;
 
 	network_apart();
 	live = begin_live();
@@ -466,6 +466,10 @@ SCENARIO_SOME(push, running_processes, SUPPORTED)
 	begin_push(&live, endpoint_of(live.folder));
 	begin_program(&live, python);
 	await_requests(live.folder, 1);
+	copy = run(.how = JOB_BARE, .lingers = true,
+		   .args = {"%B/evprof", "snapshot", "--socket", live.socket, "--output",
+			    text("%s/copy.evp", live.traces), text("%ld", live.pid)});
+	expect(copy, copy->status == 0, "what is recorded is copied into the folder");
 	kill(live.server->pid, SIGKILL);
 	background_wait(live.server);
 	go_on(&live);

@@ -45,8 +45,9 @@ struct push_run {
 	struct push_source **sources;
 	size_t source_count, sources_allocated;
 	struct watch_folder folder;
-	size_t unread;	  /* traces that cannot be read */
-	int64_t began_ns; /* CLOCK_MONOTONIC: traces that began later are pushed from their start */
+	struct u64_map taken; /* traces that were taken, by session and time */
+	size_t unread;	      /* traces that cannot be read */
+	int64_t began_ns;     /* CLOCK_MONOTONIC: traces that began later are pushed from their start */
 };
 
 /* --- sources --- */
@@ -59,17 +60,35 @@ static struct push_source *find_source(const struct push_run *run, const char *p
 	return NULL;
 }
 
-/* Returns as push_source_open() does. */
+/* Parts, snapshots and cuts have what the trace has whose session and time they keep. NULL: memory ran out. */
+static uint64_t *taken_of(struct push_run *run, const struct trace *trace)
+{
+	const struct trace_header *header = &trace->header;
+	struct text session = {(const char *)header->session, sizeof(header->session)};
+
+	return u64_map_make(&run->taken, (text_hash(TEXT_HASH_BEGIN, session) ^ header->created_ns) | 1);
+}
+
+/* Returns as push_source_open() does. What was found in the folder is not taken if it has what was taken already. */
 static int open_source(struct push_run *run, struct push_source **source, const char *path, int64_t now_ns)
 {
 	int error = grow_by_one(&run->sources, &run->sources_allocated, run->source_count, sizeof(*run->sources));
+	uint64_t *taken;
 
 	*source = NULL;
 	if (!error)
 		error = push_source_open(source, path, run->began_ns, now_ns);
-	if (*source)
-		run->sources[run->source_count++] = *source;
-	return error;
+	if (!*source)
+		return error;
+	taken = taken_of(run, (*source)->trace);
+	if (!taken || (*taken && now_ns == INT64_MAX)) {
+		push_source_free(*source);
+		*source = NULL;
+		return taken ? 0 : -ENOMEM;
+	}
+	*taken = 1;
+	run->sources[run->source_count++] = *source;
+	return 0;
 }
 
 static void note_failure(struct push_run *run, const struct push_source *source, int error)
@@ -333,6 +352,7 @@ static int run_push(struct push_run *run)
 		push_source_free(run->sources[i]);
 	free(run->sources);
 	watch_folder_done(&run->folder);
+	u64_map_done(&run->taken);
 	push_target_done(&run->target);
 	if (run->target.failed)
 		status = CLI_FAILED;
