@@ -487,6 +487,38 @@ static int take_none(void *owner, struct evprof_table *rows)
 	return 0;
 }
 
+static const char *const short_batches[] = {"batch-rows", "10", NULL};
+
+static int take_rows(void *owner, struct evprof_table *rows)
+{
+	*(uint64_t *)owner += evprof_table_rows(rows);
+	return 0;
+}
+
+/* What the trace is used for meanwhile changes nothing of the walk. */
+static int take_and_read(void *owner, struct evprof_table *rows)
+{
+	uint64_t others = 0;
+	size_t length;
+	char *damage;
+
+	cr_assert_eq(evprof_trace_text(trace, "damage", NULL, &damage, &length, error, sizeof(error)), 0, "%s", error);
+	evprof_text_free(damage);
+	cr_assert_eq(evprof_trace_rows(trace, "calls", short_batches, take_rows, &others, error, sizeof(error)), 0,
+		     "%s", error);
+	cr_expect_eq(others, CALLS + 1);
+	return take_rows(owner, rows);
+}
+
+Test(api, the_trace_may_be_used_between_batches)
+{
+	uint64_t count = 0;
+
+	cr_assert_eq(evprof_trace_rows(trace, "calls", short_batches, take_and_read, &count, error, sizeof(error)), 0,
+		     "%s", error);
+	cr_expect_eq(count, CALLS + 1);
+}
+
 Test(api, a_stretch_without_calls)
 {
 	static const char *const nothing[] = {"from", "1000000000", NULL};

@@ -80,8 +80,8 @@ EVPROF_READER_API int evprof_trace_stream(struct evprof_trace *trace, const char
 					  struct arrow_stream *stream, char *error, size_t error_bytes);
 
 /*
- * Takes a batch of rows, which is valid until it returns; an Arrow stream of it, made meanwhile, stays valid. It makes
- * no other call with the trace. Not 0: no more rows are wanted.
+ * Takes a batch of rows, which is valid until it returns; an Arrow stream of it, made meanwhile, stays valid. It may
+ * make other calls with the trace, or wait for threads that do. Not 0: no more rows are wanted.
  */
 typedef int evprof_take_rows(void *owner, struct evprof_table *rows);
 /*

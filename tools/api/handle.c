@@ -25,10 +25,16 @@ int handle_enter(struct handle_call *call, struct evprof_trace *handle, const st
 	if (handle->pid != getpid())
 		return why_set(why, -ECHILD,
 			       "evprof: the trace was opened by another process; load it again in this one");
-	pthread_mutex_lock(&handle->lock);
-	*call = (struct handle_call){handle, uselocale(handle->locale)};
+	call->handle = handle;
+	handle_return(call);
 	handle->trace->clock = CPU_CLOCK_WALL;
 	return 0;
+}
+
+void handle_return(struct handle_call *call)
+{
+	pthread_mutex_lock(&call->handle->lock);
+	call->locale = uselocale(call->handle->locale);
 }
 
 void handle_leave(const struct handle_call *call)

@@ -34,6 +34,8 @@ struct handle_call {
 /* Locks the trace, and sets the locale of the thread. Returns 0, or -ECHILD after a fork. */
 int handle_enter(struct handle_call *call, struct evprof_trace *handle, const struct why *why);
 void handle_leave(const struct handle_call *call);
+/* Goes on with a call that handle_leave() interrupted. The clock of the trace may be another one by then. */
+void handle_return(struct handle_call *call);
 
 /* For streams, which outlive evprof_trace_close(). */
 struct evprof_trace *handle_share(struct evprof_trace *handle);

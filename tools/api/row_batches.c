@@ -60,13 +60,20 @@ struct evprof_table *row_batches_table(struct row_batches *batches)
 	return batches->table;
 }
 
+/* Whoever takes a batch may wait for others that use the trace: it is not locked meanwhile. */
 static int hand_over(struct row_batches *batches)
 {
 	struct evprof_table *table = batches->table;
+	struct request *request = batches->request;
+	int stopped;
 
 	batches->table = NULL;
 	batches->given++;
-	return batches->take(batches->owner, table) ? -ECANCELED : 0;
+	handle_leave(&request->call);
+	stopped = batches->take(batches->owner, table);
+	handle_return(&request->call);
+	request->trace->clock = request->options.filter.clock;
+	return stopped ? -ECANCELED : 0;
 }
 
 int row_batches_end_row(struct row_batches *batches)
@@ -77,7 +84,8 @@ int row_batches_end_row(struct row_batches *batches)
 static int make(struct request *request, const char *what, evprof_take_rows *take, void *owner)
 {
 	size_t i = 0, count = sizeof(row_kinds) / sizeof(row_kinds[0]);
-	struct row_batches batches = {.rows = request->options.batch_rows, .take = take, .owner = owner};
+	struct row_batches batches = {
+	    .rows = request->options.batch_rows, .request = request, .take = take, .owner = owner};
 	int error;
 
 	while (i < count && strcmp(row_kinds[i]->name, what) != 0)

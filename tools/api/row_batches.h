@@ -20,6 +20,7 @@ struct row_batches {
 	struct texts *shared[TABLE_COLUMNS_MAX]; /* texts that all batches have; NULL: each has its own. Not owned */
 	uint64_t rows;				 /* of a batch */
 	uint64_t given;				 /* batches */
+	struct request *request;
 	evprof_take_rows *take;
 	void *owner;
 	struct evprof_table *table; /* being filled; NULL: none yet */

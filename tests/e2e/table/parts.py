@@ -1,7 +1,8 @@
 """parts.py LEAST TRACE...: the calls of each trace, read in parts, against those of the whole. Used by test_table.c. Each call comes once,
 with all that the whole says of it, and callers are the same. Prints the number of traces, and how many were really divided: into LEAST
-parts or more that have rows.
+parts or more that have rows. Parts of one trace are read at once, too, and it is used meanwhile.
 """
+import itertools
 import sys
 
 import evprof
@@ -43,6 +44,18 @@ def judge(path, filters, whole, parts):
     return sum(len(rows) > 0 for rows in found)
 
 
+def judge_at_once(path):
+    trace = evprof.load(path)
+    events, rows = trace.batches(), 0
+    next(events, None)
+    for first, second in itertools.zip_longest(*(trace.call_batches(part, 2, batch_rows=1000) for part in (1, 2))):
+        events = None  # its end waits for the trace
+        rows += sum(batch.num_rows for batch in (first, second) if batch)
+        str(trace.damage)
+    if rows != len(trace.calls()):
+        sys.exit("%s at once: %d calls instead of %d" % (path, rows, len(trace.calls())))
+
+
 least, paths, divided = int(sys.argv[1]), sys.argv[2:], 0
 for number, path in enumerate(paths):
     most = 0
@@ -50,4 +63,5 @@ for number, path in enumerate(paths):
         whole = renumbered(rows_of(path, filters))
         most = max([most] + [judge(path, filters, whole, parts) for parts in (1, 2, 7)])
     divided += most >= least
+    judge_at_once(path)
 print("%d traces, %d divided" % (len(paths), divided))

@@ -214,8 +214,7 @@ class TracePointer:
         return stream
 
     def rows(self, what: str, options: Options, take: Callable[[StreamPointer], bool]) -> None:
-        """A table in batches: calls take() with a stream of each, until it returns false or raises. take() makes no other call with
-        the trace."""
+        """A table in batches: calls take() with a stream of each, until it returns false or raises."""
         failed: List[BaseException] = []
 
         def take_rows(_owner: Optional[int], table: Optional[int]) -> int:
