@@ -112,6 +112,14 @@ same("report of threads as csv", trace.report(by="thread", format="csv"), said("
 same("filters of load()", evprof.load(path, threads=trace.threads[0].tid, kinds="call").report(include="leaf"),
      said("report", "--thread", str(trace.threads[0].tid), "--include", "leaf"))
 tids = [thread.tid for thread in trace.threads]
+patterns = ["leaf", "branch"]
+for several in (lambda: (pattern for pattern in patterns), lambda: map(str, patterns), lambda: iter(patterns)):
+    filtered = evprof.load(path, include=several())
+    for turn in range(2):
+        same("filters of an iterator", [row.name for row in filtered.functions()],
+             [row.name for row in trace.functions(include=patterns)])
+    same("a difference with them", [row.name for row in trace.diff(other, include=several())],
+         [row.name for row in trace.diff(other, include=patterns)])
 same("report of several threads", trace.report(threads=tids, exclude=["*leaf*", "x"]),
      said("report", *[word for tid in tids for word in ("--thread", str(tid))], "--exclude", "*leaf*", "--exclude", "x"))
 same("report of all threads", evprof.load(path, processes=[trace.processes[0].pid]).report(threads=tids), trace.report())

@@ -189,6 +189,9 @@ def judge_variants(trace, rows, scratch):
     arrow, days = os.path.join(scratch, "arrow"), os.path.join(scratch, "days")
     same("rows of the arrow files", trace.to_tables(arrow, format="arrow", tables="calls"), {"calls": len(rows)})
     same("arrow files", without_names(read(os.path.join(arrow, "calls"), "arrow")), without_names(rows))
+    names = sorted({row["name"] for row in rows})[:2]
+    few = {"folder": os.path.join(scratch, "few"), "tables": ["calls", "functions"]}
+    same("rows with filters of an iterator", trace.to_tables(include=iter(names), **few), trace.to_tables(include=names, **few))
     real = tables._DAY_NS, tables._BATCH_ROWS, tables._WRITERS
     tables._DAY_NS, tables._BATCH_ROWS, tables._WRITERS = 10**7, 1000, 3
     tables.time.strftime = lambda format, day: "%d" % (tables.time.mktime(day) // 86400)

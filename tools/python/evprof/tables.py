@@ -16,7 +16,7 @@ from ._library import Options, StreamPointer, TracePointer
 from ._needs import needs
 from .errors import EvprofError, file_error
 from .table import arrow_reader
-from .trace import Trace, load
+from .trace import Trace, kept, load
 
 #: The tables, in the order in which they are written.
 TABLES = ("calls", "events", "allocations", "samples", "functions")
@@ -273,6 +273,7 @@ def export_tables(trace: Any, folder: Any, format: str = "parquet", tables: Any 
     stem = os.path.basename(trace.path)
     name = "%s-%d" % (stem[:-len(".evp")] if stem.endswith(".evp") else stem, start_ns)
     counts: Dict[str, int] = {}
+    filters = kept(filters)
     try:
         for table in _names(tables, TABLES, "table"):
             to = _Folder(os.path.join(os.fspath(folder), table), format, name, owner)

@@ -156,6 +156,11 @@ def _several(values: Any) -> List[Any]:
     return [values] if isinstance(values, (int, str)) or not hasattr(values, "__iter__") else list(values)
 
 
+def kept(filters: Dict[str, Any]) -> Dict[str, Any]:
+    """Filters that can be read more than once: an iterator, as map() and a generator make it, is a list from here on."""
+    return {name: list(value) if hasattr(value, "__next__") else value for name, value in filters.items()}
+
+
 def _time(value: Time) -> str:
     return value if isinstance(value, str) else str(int(value or 0))
 
@@ -221,7 +226,7 @@ class Trace:
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], **filters: Any) -> None:
         self.path = os.fsdecode(path)
-        self._filters = filters
+        self._filters = kept(filters)
         self._options({})
         self._open: Optional[TracePointer] = TracePointer(self.path)
         self._lock = threading.Lock()
@@ -623,7 +628,7 @@ class Trace:
         >>> trace.diff(trace, memory=True).columns[4:6]
         ['peak_bytes_a', 'peak_bytes_b']
         """
-        sites = [("by", by)] if memory else []
+        sites, filters = [("by", by)] if memory else [], kept(filters)
         return Table(self._pointer().diff(self._options(filters) + sites, other._pointer(), other._options(filters) + sites))
 
     def flame(self, format: str = "folded", weight: str = "time", **filters: Any) -> str:
@@ -718,7 +723,7 @@ class _Streamed:
     """The events of a trace with filters, for consumers of Arrow streams."""
 
     def __init__(self, trace: Trace, filters: Dict[str, Any]) -> None:
-        self._trace, self._filters = trace, filters
+        self._trace, self._filters = trace, kept(filters)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         options = self._trace._options(self._filters) + [("batch-rows", str(_BATCH_ROWS))]
