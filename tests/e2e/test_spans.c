@@ -179,6 +179,41 @@ SCENARIO(spans, profile_of_recorded, SUPPORTED)
 	expect_closing_line(outcome);
 }
 
+static const char profiles_of_a_child[] = "import evprof, os, sys, threading\n"
+					  "begun, ends = threading.Event(), threading.Event()\n"
+					  "def elsewhere():\n"
+					  "    with evprof.profile():\n"
+					  "        begun.set()\n"
+					  "        ends.wait()\n"
+					  "thread = threading.Thread(target=elsewhere)\n"
+					  "thread.start()\n"
+					  "begun.wait()\n"
+					  "mine = evprof.profile().start()\n"
+					  "child = os.fork()\n"
+					  "if not child:\n"
+					  "    with evprof.profile():\n"
+					  "        pass\n"
+					  "    within = evprof.active()\n"
+					  "    mine.stop()\n"
+					  "    os._exit(0 if within and not evprof.active() else 3)\n"
+					  "mine.stop()\n"
+					  "within = evprof.active()\n"
+					  "ends.set()\n"
+					  "thread.join()\n"
+					  "print(within, evprof.active(), os.waitpid(child, 0)[1])\n";
+
+/* The last profile ends the recording. Those of other threads are not in a child. */
+SCENARIO_SOME(spans, profiles_end_in_a_child, SUPPORTED)
+{
+	struct outcome *outcome;
+
+	python_needs(python, "ctypes");
+	if (python->minor < 7)
+		cr_skip_test("there is no os.register_at_fork()");
+	outcome = run(.python = python, .how = JOB_BARE, .args = {"-c", profiles_of_a_child}, .env = {evprof_path()});
+	expect(outcome, outcome->status == 0 && strcmp(outcome->out, "True False 0\n") == 0, "each ends its own");
+}
+
 /* Nor is the package in the table of a program that is recorded from its start. */
 SCENARIO(spans, package_is_not_in_the_table, SUPPORTED)
 {

@@ -113,6 +113,19 @@ def main():
     assert [counts for key, counts in found(inner).items() if key[2] == "fib"] == [(9, 1)]
     assert [counts for key, counts in found(outer).items() if key[2] == "fib"] == [(14, 2)]
 
+    recorded = evprof.active()
+    first, second = evprof.profile(), evprof.profile()  # they overlap
+    first.start()
+    fib(3)
+    second.start()
+    fib(4)
+    first.stop()
+    fib(5)
+    second.stop()
+    assert [counts for key, counts in found(first).items() if key[2] == "fib"] == [(14, 2)]
+    assert [counts for key, counts in found(second).items() if key[2] == "fib"] == [(24, 2)]
+    assert evprof.active() == recorded
+
     with evprof.profile() as profile:  # what the package does itself is not in the table
         with evprof.span("a span", n=1):
             evprof.mark("a mark")

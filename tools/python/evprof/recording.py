@@ -17,6 +17,7 @@ preloaded, in CPython 3.6 to 3.15.
 The functions of this module are not recorded: the library knows it by its name. So that no C function of theirs is in the trace
 either, what runs in a span, mark or counter calls types and functions of ctypes only, which are no C functions to a profiler.
 """
+import _thread
 import functools
 import os
 import sys
@@ -473,7 +474,7 @@ class profile:
 
     Without a with statement: p = evprof.profile(); p.start(); ...; p.stop(). output, events: as for start(). Without an output, here
     or in the environment, the trace is in a temporary directory and goes with the process. Where the process is recorded anyway, the
-    profile is that of its block.
+    profile is that of its block. Blocks may overlap: the last one that ends stops what the first one started.
 
     >>> import evprof
     >>> with evprof.profile(events="call,c_call") as p:
@@ -482,11 +483,14 @@ class profile:
              1 function calls in ...
     """
     _count = 0
+    _lock = _thread.RLock()
+    _running: "Dict[int, int]" = {}  # by id(): the thread that started it
+    _records = False  # the first of them has started recording, and the last one stops it
 
     def __init__(self, output: "Optional[_Path]" = None, events: "Optional[str]" = None) -> None:
         self._output, self._events = output, events
         self._marks: "List[str]" = []
-        self._runs = self._alone = False
+        self._runs = False
         #: The path of the trace; None before stop().
         self.path: "Optional[str]" = None
 
@@ -503,16 +507,23 @@ class profile:
             # A forked child, and what the process execs, set marks of other names.
             name = "evprof.profile %d.%x.%d" % (os.getpid(), int(time.time() * 1e6), profile._count)
             self._marks = ["%s %s" % (name, what) for what in ("begins", "ends")]
-        self._alone = not active()
-        if self._alone:
-            output = self._output
-            if _library is None and output is None and not any(
-                    os.environ.get(name) for name in ("EVPROF_OUTPUT", "EVPROF_SOCKET", "EVPROF_SESSION")):
-                output = _make_scratch()
-            start(os.fspath(output) if output is not None else None, self._events)
+        with profile._lock:
+            if not active():
+                self._start_recording()
+                profile._records = True
+            elif not profile._running:
+                profile._records = False
+            profile._running[id(self)] = _thread.get_ident()
         self._runs = True
         mark(self._marks[0])
         return self
+
+    def _start_recording(self) -> None:
+        output = self._output
+        if _library is None and output is None and not any(
+                os.environ.get(name) for name in ("EVPROF_OUTPUT", "EVPROF_SOCKET", "EVPROF_SESSION")):
+            output = _make_scratch()
+        start(os.fspath(output) if output is not None else None, self._events)
 
     def stop(self) -> None:
         """Ends the block. It may begin again; the results are those of all its parts.
@@ -525,8 +536,11 @@ class profile:
             return
         mark(self._marks[1])
         self._runs = False
-        if self._alone:
-            stop()
+        with profile._lock:
+            profile._running.pop(id(self), None)
+            if profile._records and not profile._running:
+                profile._records = False
+                stop()
         _flush()
         self.path = trace_path()
 
@@ -628,5 +642,14 @@ class profile:
         return [(begin, end) for begin, end in pairs if begin is not None]
 
 
+def _in_child() -> None:
+    """Of all threads, a child has the one that forked, and with it the profiles that it started."""
+    thread = _thread.get_ident()
+    profile._lock = _thread.RLock()
+    profile._running = {number: owner for number, owner in profile._running.items() if owner == thread}
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 if _is_loaded():
     _attach(None)
