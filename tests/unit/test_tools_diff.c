@@ -317,6 +317,41 @@ Test(diff, regressions_that_would_not_show)
 	cr_expect(strstr(ran.err, "compares nothing"), "%s", ran.err);
 }
 
+static const char *const recorded[] = {
+    "{\"type\":\"process\",\"process\":0,\"pid\":10,\"start_ticks\":0,\"events\":[\"mem\"]}",
+    "{\"type\":\"process\",\"process\":0,\"pid\":10,\"start_ticks\":0,\"events\":[\"call\",\"c_call\"]}",
+};
+
+/* Calls that one trace has no events of are no improvement. */
+Test(diff, calls_that_were_not_recorded)
+{
+	static const char *const lines[] = {"has no events of calls", "has no calls of C functions (c_call)"};
+	static const char *const keys[] = {"calls", "time", "total-cumtime"};
+	char words[80];
+
+	for (size_t i = 0; i < 2; i++) {
+		code(1, "a.py", 1, "f", "f");
+		called(1, 1, 1);
+		save(0);
+		begin_trace();
+		fixture_meta(fixture, 0, "%s", recorded[i]);
+		code(1, "a.py", 1, "f", "f");
+		if (i)
+			called(1, 1, 1);
+		save(1);
+		for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
+			for (unsigned turned = 0; turned < 2; turned++) {
+				snprintf(words, sizeof(words), "--fail-on %s %s", keys[k],
+					 turned ? "OTHER TRACE" : "TRACE OTHER");
+				expect_listed(words, 2, "(f)", false);
+				cr_expect(strstr(ran.err, lines[i]) && strstr(ran.err, paths[!i]), "%s", ran.err);
+			}
+		expect_listed("TRACE OTHER", 0, "nonsense", false);
+		tear_down();
+		begin_trace();
+	}
+}
+
 /* No name ends a cell or becomes markup; a regression is bold. */
 Test(diff, markdown)
 {

@@ -23,6 +23,7 @@ struct request {
 	enum format format;
 	enum memory_by by; /* of --memory; MEMORY_BY_SITE: not given */
 	bool sampled;
+	bool calls[2], c_calls[2]; /* were recorded */
 };
 
 static const char help_text[] =
@@ -217,6 +218,25 @@ static int compare_totals(struct request *request)
 	return error;
 }
 
+/* Whether calls and times of both traces can be compared; false after a message. */
+static bool shows_calls(const struct request *request)
+{
+	const char *const *paths = request->diff.paths;
+
+	if (!request->calls[0] || !request->calls[1])
+		output_message("evprof diff: %s has no events of calls, which --fail-on compares; record with "
+			       "--events call,c_call",
+			       paths[request->calls[0]]);
+	else if (request->c_calls[0] != request->c_calls[1])
+		output_message(
+		    "evprof diff: %s has no calls of C functions (c_call), which %s has, so --fail-on compares "
+		    "nothing",
+		    paths[request->c_calls[0]], paths[request->c_calls[1]]);
+	else
+		return true;
+	return false;
+}
+
 /* Finds out what can be compared. False after a message: --fail-on names what cannot. */
 static bool find_compared(struct request *request)
 {
@@ -248,6 +268,8 @@ static bool find_compared(struct request *request)
 		    diff->paths[diff->native[0]], diff->paths[diff->native[1]]);
 		return false;
 	}
+	if (wanted & (1u << DIFF_CALLS | 1u << DIFF_TIME | 1u << DIFF_CUMTIME) && !shows_calls(request))
+		return false;
 	return !(wanted & ~rules->compared) && !(wanted & 1u << DIFF_CALLS && request->sampled);
 }
 
@@ -291,6 +313,8 @@ static int count_trace(struct request *request, size_t side)
 	request->diff.estimate[side] = trace_memory_interval(trace) != 0;
 	request->diff.alive_only[side] = trace_is_alive_only(trace);
 	request->sampled |= trace_sample_rate(trace) != 0;
+	request->calls[side] = trace_records(trace, "call");
+	request->c_calls[side] = trace_records(trace, "c_call");
 	if (!request->diff.sites)
 		trace_warn_of_budget(trace);
 	if (error)
