@@ -46,24 +46,16 @@ static json_t *prepare(struct session *session, const struct request *request, c
 {
 	struct kept *kept = &session->trace.kept;
 	char alive[PATH_MAX];
+	uint64_t hold;
 
 	now_ns = clock_now_ns();
 	write_all(session, now_ns);
-	kept_hold(kept, &session->trace.writer, now_ns, request->hold_ms);
+	hold = kept_hold(kept, &session->trace.writer, now_ns, request->hold_ms);
 	trace_writer_follow(&session->trace.writer, session->trace.path);
-	session_alive_ask(&session->alive, kept->hold, alive);
+	session_alive_ask(&session->alive, hold, alive);
 	return json_pack("{s:s, s:s, s:o, s:s, s:I, s:I, s:I}", "alive", alive, "path", session->trace.path, "pids",
 			 pids, "program", program, "since_ns", (json_int_t)kept->since_ns, "until_ns",
-			 (json_int_t)now_ns, "hold", (json_int_t)kept->hold);
-}
-
-/* Gives up a hold, if it is the last one of its trace. */
-static void release(struct session *session, const struct request *request)
-{
-	struct kept *kept = &session->trace.kept;
-
-	if (kept->hold == request->hold)
-		kept->held_until_ns = 0;
+			 (json_int_t)now_ns, "hold", (json_int_t)hold);
 }
 
 static json_t *answer_of(struct session *session, const struct request *request, uint64_t now_ns)
@@ -74,7 +66,7 @@ static json_t *answer_of(struct session *session, const struct request *request,
 	if (json_array_size(pids) && request->hold_ms)
 		answer = prepare(session, request, program, json_incref(pids), now_ns);
 	else if (json_array_size(pids))
-		release(session, request);
+		kept_release(&session->trace.kept, request->hold);
 	json_decref(pids);
 	return answer;
 }

@@ -75,8 +75,7 @@ bool copies_add(struct copies *copies, struct loop *loop, struct trace_output *t
 	now_ns = clock_now_ns(); /* what was just written is older */
 	trace_output_write_clocks(trace, now_ns);
 	trace_writer_follow(&trace->writer, trace->path);
-	kept_hold(&trace->kept, &trace->writer, now_ns, HOLD_MS);
-	copy->hold = trace->kept.hold;
+	copy->hold = kept_hold(&trace->kept, &trace->writer, now_ns, HOLD_MS);
 	copy->pid = wish->pid;
 	start(copy, loop, trace, begin_of(trace, wish, now_ns), now_ns);
 	copy->next = copies->first;
@@ -158,8 +157,7 @@ bool copies_check(struct copies *copies, struct trace_output *trace)
 		}
 		*link = copy->next;
 		copies->count--;
-		if (trace->kept.hold == copy->hold)
-			trace->kept.held_until_ns = 0;
+		kept_release(&trace->kept, copy->hold);
 		finish(copy, trace);
 		free(copy);
 	}

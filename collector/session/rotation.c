@@ -126,7 +126,7 @@ bool rotation_check(struct rotation *rotation, struct trace_output *trace, const
 		note_made(rotation, trace, formats, now_ns);
 	if (!rotation->made)
 		return false;
-	if (rotation->run.running || now_ns < trace->kept.held_until_ns)
+	if (rotation->run.running || now_ns < kept_held_until(&trace->kept))
 		return true;
 	kept_drop(&trace->kept, &trace->writer, rotation->edge_byte, rotation->edge_ns);
 	rotation->edge_byte = 0;
@@ -140,7 +140,7 @@ void rotation_stop(struct rotation *rotation, struct trace_output *trace, uint64
 	tool_run_wait(&rotation->run, STOP_MS);
 	if (rotation->run.running)
 		tool_run_stop(&rotation->run);
-	trace->kept.held_until_ns = 0;
+	kept_release_all(&trace->kept);
 	rotation_check(rotation, trace, "", now_ns);
 }
 

@@ -380,7 +380,7 @@ static bool wait_for_part(struct session *session, uint64_t now_ns)
 	if (session->trace.closed)
 		return false;
 	if (!session->rotation.run.running && !session->copies.count)
-		session->trace.kept.held_until_ns = 0; /* of those who only look */
+		kept_release_all(&session->trace.kept); /* of those who only look */
 	return wait_while(session, rotation_check(&session->rotation, &session->trace, session->format_list, now_ns));
 }
 

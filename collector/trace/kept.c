@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <search.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "evprof/invariant.h"
@@ -392,7 +393,7 @@ void kept_drop(struct kept *kept, const struct trace_writer *writer, uint64_t by
 
 void kept_renew(struct kept *kept, const struct trace_writer *writer, uint64_t now_ns)
 {
-	if (now_ns < kept->held_until_ns || kept->out_of_memory)
+	if (now_ns < kept_held_until(kept) || kept->out_of_memory)
 		return;
 	while (is_over(kept)) {
 		struct kept_chunk *chunk = kept->stretch;
@@ -406,15 +407,47 @@ void kept_renew(struct kept *kept, const struct trace_writer *writer, uint64_t n
 		give_back_all(kept, writer);
 }
 
-void kept_hold(struct kept *kept, const struct trace_writer *writer, uint64_t now_ns, uint32_t hold_ms)
+/* --- holds --- */
+
+uint64_t kept_hold(struct kept *kept, const struct trace_writer *writer, uint64_t now_ns, uint32_t hold_ms)
 {
-	uint64_t until_ns = now_ns + (uint64_t)hold_ms * 1000000;
+	static uint64_t last; /* of all traces: a release names a process, and two containers may have one of its pid */
+	struct kept_held made = {.number = ++last, .until_ns = now_ns + (uint64_t)hold_ms * 1000000};
+	struct kept_held *first = kept->held; /* free, or the one that ends first */
 
 	if (kept_is_noted(kept))
 		give_back_all(kept, writer);
-	kept->hold++;
-	kept->held_until_ns = kept->held_until_ns > until_ns ? kept->held_until_ns : until_ns;
+	for (size_t i = 1; i < KEPT_HOLDS; i++)
+		if (kept->held[i].until_ns < first->until_ns)
+			first = &kept->held[i];
+	if (first->until_ns <= made.until_ns)
+		*first = made;
+	return made.number;
 }
+
+void kept_release(struct kept *kept, uint64_t number)
+{
+	for (size_t i = 0; i < KEPT_HOLDS; i++)
+		if (kept->held[i].number == number)
+			kept->held[i] = (struct kept_held){0};
+}
+
+void kept_release_all(struct kept *kept)
+{
+	memset(kept->held, 0, sizeof(kept->held));
+}
+
+uint64_t kept_held_until(const struct kept *kept)
+{
+	uint64_t until_ns = 0;
+
+	for (size_t i = 0; i < KEPT_HOLDS; i++)
+		if (kept->held[i].until_ns > until_ns)
+			until_ns = kept->held[i].until_ns;
+	return until_ns;
+}
+
+/* --- the end --- */
 
 int kept_index(const struct kept *kept, struct trace_writer *writer)
 {

@@ -30,6 +30,12 @@ enum kept_kind {
 
 struct kept_chunk;
 
+#define KEPT_HOLDS 16
+
+struct kept_held {
+	uint64_t number, until_ns;
+};
+
 struct kept {
 	struct setting_keep limits;	 /* all zeros: the whole trace is kept */
 	bool rotates;			 /* without limits: what kept_drop() names leaves the file */
@@ -37,14 +43,13 @@ struct kept {
 	struct kept_chunk *stretch;	 /* the first one in the stretch; NULL: none */
 	struct kept_chunk *moved;	 /* the last state before the stretch that has its place; NULL: none */
 	uint64_t stretch_bytes;
-	uint64_t dropped_bytes; /* since space was last given back */
-	uint64_t freed_bytes;	/* that were given back */
-	uint64_t since_ns;	/* CLOCK_MONOTONIC: all events from then on are in the file; 0: all are */
-	uint64_t since_byte;	/* of the file, with since_ns: from there on; 0: the time alone counts */
-	uint64_t held_until_ns; /* nothing leaves the file until then */
-	uint64_t hold;		/* number of the last hold */
-	void *owners;		/* processes and threads: tsearch(3) */
-	uint32_t *spare;	/* numbers of threads that have left the file */
+	uint64_t dropped_bytes;		   /* since space was last given back */
+	uint64_t freed_bytes;		   /* that were given back */
+	uint64_t since_ns;		   /* CLOCK_MONOTONIC: all events from then on are in the file; 0: all are */
+	uint64_t since_byte;		   /* of the file, with since_ns: from there on; 0: the time alone counts */
+	struct kept_held held[KEPT_HOLDS]; /* until_ns 0: free */
+	void *owners;			   /* processes and threads: tsearch(3) */
+	uint32_t *spare;		   /* numbers of threads that have left the file */
 	size_t spare_count, spare_allocated;
 	size_t spare_ready;  /* the first ones: what these threads had in the file was given back, too */
 	bool out_of_memory;  /* nothing leaves the file any more */
@@ -87,8 +92,18 @@ void kept_renew(struct kept *kept, const struct trace_writer *writer, uint64_t n
 /* Drops what was written before that byte of the file; at_ns: when that was. Not while something is held. */
 void kept_drop(struct kept *kept, const struct trace_writer *writer, uint64_t byte, uint64_t at_ns);
 
-/* Nothing leaves the file for so long, at least; what has left it is gone from there, so that it can be read. */
-void kept_hold(struct kept *kept, const struct trace_writer *writer, uint64_t now_ns, uint32_t hold_ms);
+/*
+ * Nothing leaves the file for so long; what has left it is gone from there, so that it can be read. Returns the number
+ * of the hold, which is larger than that of any hold before. Of more than KEPT_HOLDS the one that ends first gives way:
+ * most likely whoever asked for it has ended without a release.
+ */
+uint64_t kept_hold(struct kept *kept, const struct trace_writer *writer, uint64_t now_ns, uint32_t hold_ms);
+/* Gives up that hold, if there is one of this trace. */
+void kept_release(struct kept *kept, uint64_t number);
+void kept_release_all(struct kept *kept);
+
+/* When the last hold ends; 0: there is none. */
+uint64_t kept_held_until(const struct kept *kept);
 
 /* A thread's number that is free again. False: none is. */
 bool kept_spare_number(struct kept *kept, uint32_t *number);

@@ -557,11 +557,16 @@ SCENARIO(switch, stretch_of_unknown, 6)
 	json_decref(end_stretch(&stretch, 0));
 }
 
-/* What leaves the trace meanwhile is in the stretch all the same. */
+/* What leaves the trace meanwhile is in the stretch all the same, and a snapshot in it changes nothing. */
 SCENARIO_SOME(switch, stretch_of_kept, 6)
 {
 	struct stretch stretch = begin_stretch(python, JOB_PRELOAD, "EVPROF_KEEP=1s", NULL, "served into", NULL);
+	struct outcome *snapshot;
 
+	enter(&stretch.served, 1);
+	snapshot = tool("snapshot", "-o", text("%s.snapshot.evp", stretch.served.trace),
+			text("%d", (int)stretch.served.program->pid));
+	expect(snapshot, snapshot->status == 0, "a snapshot is taken");
 	json_decref(end_stretch(&stretch, 2500000));
 }
 

@@ -308,6 +308,45 @@ Test(collector_kept, held)
 	end();
 }
 
+/* A hold lasts until it is given up itself, whatever others do. */
+Test(collector_kept, held_by_two)
+{
+	uint64_t first, second;
+
+	begin(3, (struct setting_keep){.bytes = 50000});
+	first = kept_hold(&kept, &writer, 0, 1000000);
+	second = kept_hold(&kept, &writer, 0, 2000000);
+	cr_expect_eq(kept_held_until(&kept), 2000000 * MS);
+	kept_release(&kept, second);
+	kept_release(&kept, second + 1);
+	cr_expect_eq(kept_held_until(&kept), 1000000 * MS);
+	write_many();
+	cr_expect_eq(kept.since_ns, 0);
+	kept_release(&kept, first);
+	cr_expect_eq(kept_held_until(&kept), 0);
+	kept_renew(&kept, &writer, model[count - 1].ns);
+	cr_expect_gt(kept.since_ns, 0);
+	end();
+}
+
+/* Of too many, the one that ends first gives way, be it the newest. */
+Test(collector_kept, holds_are_bounded)
+{
+	uint64_t numbers[KEPT_HOLDS];
+
+	begin(3, (struct setting_keep){.bytes = 50000});
+	for (unsigned i = 0; i < KEPT_HOLDS; i++)
+		numbers[i] = kept_hold(&kept, &writer, 0, 100 + i);
+	kept_hold(&kept, &writer, 0, 1);
+	kept_release(&kept, kept_hold(&kept, &writer, 0, 1000));
+	for (unsigned i = KEPT_HOLDS - 1; i > 0; i--) {
+		cr_expect_eq(kept_held_until(&kept), (100 + i) * MS);
+		kept_release(&kept, numbers[i]);
+	}
+	cr_expect_eq(kept_held_until(&kept), 0);
+	end();
+}
+
 /* The number of a thread is free once all that it had in the file is gone, and not before. */
 Test(collector_kept, numbers_are_used_again)
 {

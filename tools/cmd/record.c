@@ -243,8 +243,12 @@ static void open_process(struct record *record)
 /* The collector's time after it has written all that it has, and holds it. 0 after a line on stderr. */
 static int64_t edge_ns(struct record *record)
 {
-	json_decref(record->held);
+	json_t *before = record->held;
+
 	record->held = snapshot_hold(&record->snapshot, record->for_ns / MS_NS + HOLD_EXTRA_MS);
+	if (before)
+		snapshot_release(&record->snapshot, before);
+	json_decref(before);
 	return json_integer_value(json_object_get(record->held, "until_ns"));
 }
 
