@@ -139,7 +139,13 @@ Test(stack, cycles_end, .init = set_up, TIMEOUT)
 	arena[100 + 1] = at(100);
 	arena[100 + 2] = at(3000);
 	remote_refresh(process.remote);
-	cr_expect_eq(layout_states(&layout, &process, at(3000), states, 100), 100);
+	cr_expect_eq(layout_states(&layout, &process, at(3000), states, 100), 1);
+	arena[100 + 1] = at(200);
+	arena[200 + 1] = at(300);
+	arena[300 + 1] = at(200);
+	arena[200 + 2] = arena[300 + 2] = at(3000);
+	remote_refresh(process.remote);
+	cr_expect_lt(layout_states(&layout, &process, at(3000), states, 100), 8);
 }
 
 Test(stack, a_stack_without_end_is_none, .init = set_up, TIMEOUT)

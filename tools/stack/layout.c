@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "util/clock.h"
 #include "util/grow.h"
 #include "util/why.h"
 
@@ -25,7 +26,8 @@
 #define VERSION_BYTES 32
 #define TRIES 20 /* to read the stacks of a program that runs, with a pause between */
 #define PAUSE_NS 5000000
-#define STATES_TRIES 100 /* to read the list of thread states, in which threads begin and end */
+#define STATES_TRIES 100 /* to read the list of thread states, in which threads begin and end ... */
+#define STATES_MS 1000	 /* ... for so long at most */
 
 /* "3.8.18 (default, ...": what Py_GetVersion() returns is in Python's data. */
 static bool parse_version(const char *text, int *minor, int *micro)
@@ -269,18 +271,22 @@ static void search_roots(struct layout *layout, struct process *process)
 
 /* --- thread states --- */
 
-/* *whole: the list was read to its end. */
+/* *whole: the list was read to its end. One that leads to a state passed before has none. */
 static size_t read_states(const struct layout *layout, struct process *process, uint64_t interpreter, uint64_t *states,
 			  size_t max, bool *whole)
 {
-	size_t count = 0;
-	uint64_t state;
+	size_t count = 0, turn = 1;
+	uint64_t state, passed = 0;
 
 	*whole = false;
 	if (!process_word(process, interpreter + layout->interpreter_threads, &state))
 		return 0;
-	while (state && count < max && is_state_of(process, state, interpreter)) {
+	while (state && state != passed && count < max && is_state_of(process, state, interpreter)) {
 		states[count++] = state;
+		if (count == turn) {
+			passed = state;
+			turn *= 2;
+		}
 		if (!process_word(process, state + PYTHON_STATE_NEXT, &state))
 			return count;
 	}
@@ -291,10 +297,11 @@ static size_t read_states(const struct layout *layout, struct process *process, 
 size_t layout_states(const struct layout *layout, struct process *process, uint64_t interpreter, uint64_t *states,
 		     size_t max)
 {
+	int64_t end_ms = time_ms(CLOCK_MONOTONIC) + STATES_MS;
 	bool whole = false;
 	size_t count = 0;
 
-	for (int i = 0; i < STATES_TRIES && !whole; i++) {
+	for (int i = 0; i < STATES_TRIES && !whole && time_ms(CLOCK_MONOTONIC) < end_ms; i++) {
 		remote_refresh(process->remote);
 		count = read_states(layout, process, interpreter, states, max, &whole);
 	}

@@ -157,6 +157,9 @@ void print_snapshot(struct output *output, const struct snapshot *snapshot)
 			     snapshot->native ? &snapshot->native[i] : NULL);
 		at += snapshot->threads.at[i].count;
 	}
+	if (snapshot->threads.cut)
+		output_string(
+		    output, "(other threads are missing: they are too many to be read in ten seconds, or too deep)\n");
 	for (size_t i = 0; i < snapshot->suspended.count; i++) {
 		print_task(output, snapshot, &snapshot->suspended.at[i],
 			   i < snapshot->suspended.tasks ? "Task " : "Greenlet ", locals_at(snapshot, at));
@@ -324,7 +327,7 @@ void print_snapshot_json(struct output *output, const struct snapshot *snapshot)
 			   at);
 		at += snapshot->threads.at[i].count;
 	}
-	output_string(output, "],");
+	output_format(output, "],\"threads_complete\":%s,", snapshot->threads.cut ? "false" : "true");
 	put_tasks(output, snapshot, at);
 	output_char(output, '}');
 }

@@ -14,6 +14,8 @@
 
 #define TRIES 50
 #define TRIES_NS 20000000
+#define SECONDS_MAX 10	      /* for all threads */
+#define FRAMES_MAX (1u << 20) /* of all threads */
 #define FRAMES_AT_ONCE 256
 #define FRAME_HEAD_BYTES 128 /* what is read of a frame is in these */
 
@@ -147,7 +149,7 @@ static int read_once(const struct layout *layout, struct process *process, struc
  * that have returned may also seem to be above it: only those that are there in all reads are kept, the fewest.
  */
 static int read_stack(const struct layout *layout, struct process *process, struct codes *codes,
-		      struct stack_thread *thread)
+		      struct stack_thread *thread, int64_t limit_ns)
 {
 	int64_t end_ns = time_ns(CLOCK_MONOTONIC) + TRIES_NS;
 	uint64_t base = 0;
@@ -157,7 +159,7 @@ static int read_stack(const struct layout *layout, struct process *process, stru
 	thread->changed = layout->fields.frame_instruction != 0; /* 0: no thread is in Python code */
 	if (!thread->changed)
 		return 0;
-	for (int i = 0; !exact && r == 0 && (i < TRIES || time_ns(CLOCK_MONOTONIC) < end_ns); i++) {
+	for (int i = 0; !exact && r == 0 && time_ns(CLOCK_MONOTONIC) < (i < TRIES ? limit_ns : end_ns); i++) {
 		bool whole = false;
 		int count, same = read_once(layout, process, codes, thread, &count, &whole, &exact);
 		uint64_t outermost;
@@ -250,8 +252,9 @@ static int read_thread(const struct layout *layout, struct process *process, str
 	if (grow_by_one(&threads->at, &threads->room, threads->count, sizeof(thread)) < 0)
 		return -ENOMEM;
 	wait_find(layout, process, thread.tid, &thread.wait);
-	r = read_stack(layout, process, codes, &thread);
+	r = read_stack(layout, process, codes, &thread, threads->end_ns);
 	find_name(layout, process, codes, &thread);
+	threads->frames += thread.count;
 	threads->at[threads->count++] = thread;
 	return r;
 }
@@ -262,12 +265,15 @@ int stack_threads_read(const struct layout *layout, struct process *process, str
 	uint64_t *states = malloc(LAYOUT_STATES_MAX * sizeof(*states));
 	int r = states ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < layout->interpreter_count && r == 0; i++) {
-		size_t count;
+	threads->end_ns = time_ns(CLOCK_MONOTONIC) + INT64_C(1000000000) * SECONDS_MAX;
+	for (size_t i = 0; i < layout->interpreter_count && r == 0 && !threads->cut; i++) {
+		size_t count = layout_states(layout, process, layout->interpreters[i], states, LAYOUT_STATES_MAX);
 
-		count = layout_states(layout, process, layout->interpreters[i], states, LAYOUT_STATES_MAX);
-		while (count-- > 0 && r == 0)
-			r = read_thread(layout, process, codes, states[count], threads);
+		for (; count > 0 && r == 0 && !threads->cut; count--) {
+			threads->cut = threads->frames >= FRAMES_MAX || time_ns(CLOCK_MONOTONIC) >= threads->end_ns;
+			if (!threads->cut)
+				r = read_thread(layout, process, codes, states[count - 1], threads);
+		}
 	}
 	free(states);
 	return r;

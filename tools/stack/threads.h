@@ -33,9 +33,15 @@ struct stack_thread {
 struct stack_threads {
 	struct stack_thread *at; /* in Python's order, the oldest first */
 	size_t count, room;
+	size_t frames;	/* of all */
+	int64_t end_ns; /* CLOCK_MONOTONIC: no stack is read from then on */
+	bool cut;	/* threads are missing: to read all takes too long, or they have too many frames */
 };
 
-/* Reads all threads. 0 or -ENOMEM. The caller calls stack_threads_done() in both cases. */
+/*
+ * Reads all threads, for some ten seconds at most, whatever is in that process. 0 or -ENOMEM. The caller calls
+ * stack_threads_done() in both cases.
+ */
 int stack_threads_read(const struct layout *layout, struct process *process, struct codes *codes,
 		       struct stack_threads *threads);
 
