@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <unistd.h>
 
 #include "compile.h"
@@ -27,6 +28,14 @@ static void expect_agreement(const struct python *python, enum job_how how, cons
 /* Functions, lines, names and waits of parked threads. */
 SCENARIO(stack, parked, 6)
 {
+	expect_agreement(python, JOB_BARE, "@stacked.py", NULL, "the stacks are those of faulthandler");
+}
+
+/* The same, where Python's heap follows its variables. */
+SCENARIO(stack, parked_without_random_addresses, SUPPORTED)
+{
+	if (personality(ADDR_NO_RANDOMIZE) < 0)
+		cr_skip_test("addresses stay random here");
 	expect_agreement(python, JOB_BARE, "@stacked.py", NULL, "the stacks are those of faulthandler");
 }
 

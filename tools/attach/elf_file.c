@@ -140,7 +140,7 @@ int elf_file_find(int fd, struct elf_symbol *symbols, unsigned count)
 	return r < 0 ? r : (int)search.found;
 }
 
-int elf_file_base(int fd, uint64_t *base)
+int elf_file_image(int fd, uint64_t *base, uint64_t *end)
 {
 	Elf64_Ehdr header;
 	Elf64_Phdr *segments;
@@ -154,11 +154,13 @@ int elf_file_base(int fd, uint64_t *base)
 	if (!segments)
 		return -errno;
 	r = -ENOEXEC;
-	for (unsigned i = 0; i < header.e_phnum && r; i++) {
+	for (unsigned i = 0; i < header.e_phnum; i++) {
 		if (segments[i].p_type != PT_LOAD)
 			continue;
 		/* The mapping with the file's offset 0 begins here, rounded down to a page. */
-		*base = segments[i].p_vaddr - segments[i].p_offset;
+		if (r)
+			*base = segments[i].p_vaddr - segments[i].p_offset;
+		*end = segments[i].p_vaddr + segments[i].p_memsz; /* they are in the order of their addresses */
 		r = 0;
 	}
 	free(segments);

@@ -27,7 +27,10 @@ int elf_file_find(int fd, struct elf_symbol *symbols, unsigned count);
  */
 int elf_file_each(int fd, bool (*found)(void *context, const struct elf_symbol *symbol), void *context);
 
-/* The address in the file of the first loaded byte, which begins at the start of the file's first mapping. */
-int elf_file_base(int fd, uint64_t *base);
+/*
+ * base: the address in the file of the first loaded byte, which begins at the start of the file's first mapping. end:
+ * that behind the last one, with the zeroed bytes behind the data, which are not in the file. Returns 0 or -errno.
+ */
+int elf_file_image(int fd, uint64_t *base, uint64_t *end);
 
 #endif

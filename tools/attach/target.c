@@ -140,19 +140,21 @@ static int open_mapped(const struct target *target, const struct target_file *fi
 	return fd >= 0 ? fd : open_same(file->path, file->inode);
 }
 
-/* Fills in the addresses of the file's symbols in the process. */
+/* Fills in the addresses of the file's symbols in the process. *end: that behind what is loaded of the file. */
 static int find_symbols(const struct target *target, const struct target_file *file, struct elf_symbol *symbols,
-			unsigned count)
+			unsigned count, uint64_t *end)
 {
 	int fd = open_mapped(target, file), r;
 	uint64_t base = 0;
 
+	*end = 0;
 	if (fd < 0)
 		return -ENOENT;
 	r = elf_file_find(fd, symbols, count);
 	if (r >= 0)
-		r = elf_file_base(fd, &base);
+		r = elf_file_image(fd, &base, end);
 	close(fd);
+	*end += file->start - base;
 	for (unsigned i = 0; i < count; i++)
 		symbols[i].value = r == 0 && symbols[i].value ? symbols[i].value + file->start - base : 0;
 	return r;
@@ -160,7 +162,9 @@ static int find_symbols(const struct target *target, const struct target_file *f
 
 int target_symbols(const struct target *target, struct elf_symbol *symbols, unsigned count)
 {
-	return find_symbols(target, &target->python, symbols, count);
+	uint64_t end;
+
+	return find_symbols(target, &target->python, symbols, count, &end);
 }
 
 /* Takes the addresses of a file that defines Python's functions. */
@@ -169,10 +173,12 @@ static void take_python(struct target *target, const struct target_file *file)
 	struct elf_symbol symbols[] = {
 	    {.name = "Py_AddPendingCall"}, {.name = "PyRun_SimpleString"}, {.name = "_PyEval_EvalFrameDefault"},
 	    {.name = "_PyRuntime"},	   {.name = "Py_Version"},	   {.name = "Py_IsInitialized"}};
+	uint64_t end;
 
-	if (find_symbols(target, file, symbols, sizeof(symbols) / sizeof(symbols[0])) < 0 || !symbols[0].value)
+	if (find_symbols(target, file, symbols, sizeof(symbols) / sizeof(symbols[0]), &end) < 0 || !symbols[0].value)
 		return;
 	target->python = *file;
+	target->python_end = end;
 	target->add_call = symbols[0].value;
 	target->run_string = symbols[1].value;
 	target->evaluate = symbols[2].value;
@@ -187,10 +193,11 @@ static void take_python(struct target *target, const struct target_file *file)
 static void take_library(struct target *target, const struct mapping *mapping)
 {
 	struct elf_symbol follow = {.name = "evprof_attach_follow"};
+	uint64_t end;
 
 	target->has_library = true;
 	snprintf(target->library, sizeof(target->library), "%s", mapping->file.path);
-	if (!mapping->offset && find_symbols(target, &mapping->file, &follow, 1) == 0)
+	if (!mapping->offset && find_symbols(target, &mapping->file, &follow, 1, &end) == 0)
 		target->follow = follow.value;
 }
 

@@ -34,6 +34,7 @@ struct target {
 	uint64_t runtime;	   /* _PyRuntime; 3.6 has none */
 	uint64_t is_initialized;   /* Py_IsInitialized */
 	struct target_file python; /* the file that defines Python's functions */
+	uint64_t python_end;	   /* address behind its variables, the zeroed ones too */
 	uint64_t follow;	   /* the library's evprof_attach_follow(); 0: not loaded, or another version */
 };
 

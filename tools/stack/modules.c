@@ -126,11 +126,12 @@ static void read_functions(struct module *module)
 {
 	int fd = module->path[0] == '/' ? open(module->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
 	struct stat status;
+	uint64_t end;
 
 	module->known = true;
 	if (fd < 0)
 		return;
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && elf_file_base(fd, &module->base) == 0)
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && elf_file_image(fd, &module->base, &end) == 0)
 		elf_file_each(fd, add_function, module);
 	close(fd);
 	if (module->functions)

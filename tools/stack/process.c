@@ -48,21 +48,29 @@ static int add_range(struct process *process, const struct process_range *range)
 	return 0;
 }
 
-/* A line of /proc/PID/maps. *end: of Python's file, and of the memory without a file that continues it. */
+/*
+ * A line of /proc/PID/maps. *end: of Python's file, and of the memory without a file that continues it. That has
+ * Python's zeroed variables, then the heap, in the same line or the next one, where it is not at a random address.
+ */
 static int read_range(struct process *process, const char *line, uint64_t *end)
 {
+	uint64_t inode, python_end = process->target.python_end;
 	struct process_range range = {0};
-	uint64_t inode;
 	char rights[8];
-	bool python;
+	int r = 0;
 
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %" SCNu64, &range.start, &range.end, rights, &inode) != 4)
 		return 0;
-	python = inode ? inode == process->target.python.inode : range.start == *end;
-	if (python)
+	range.python = inode ? inode == process->target.python.inode : range.start == *end && range.start < python_end;
+	if (range.python)
 		*end = range.end;
-	range.python = python;
-	return rights[1] == 'w' ? add_range(process, &range) : 0;
+	if (rights[1] != 'w')
+		return 0;
+	if (range.python && !inode && range.end > python_end) {
+		r = add_range(process, &(struct process_range){range.start, python_end, true});
+		range = (struct process_range){python_end, range.end, false};
+	}
+	return r == 0 ? add_range(process, &range) : r;
 }
 
 static int read_ranges(struct process *process)
