@@ -78,6 +78,32 @@ SCENARIO(attach_sample, until_the_program_ends, 6)
 	background_wait(loop);
 }
 
+/* The main interpreter is sampled, although the main thread has a state in a newer one, too. */
+SCENARIO(attach_sample, with_another_interpreter, 8)
+{
+	static const char program[] =
+	    "import importlib, sys, time\n"
+	    "name = '_interpreters' if sys.version_info >= (3, 13) else '_xxsubinterpreters'\n"
+	    "other = importlib.import_module(name).create()\n"
+	    "def work():\n    time.sleep(0.001)\n"
+	    "while True: work()\n";
+	struct background *loop =
+	    background_start(&(const struct job){.python = python, .how = JOB_BARE, .args = {"-c", program}});
+	char *trace = text("%s.evp", loop->log), *pid = text("%d", (int)loop->pid);
+	struct outcome *outcome;
+	json_t *report;
+
+	for (time_t end = time(NULL) + 120; !strstr(tool("stack", pid)->out, "work") && time(NULL) < end;)
+		usleep(10000);
+	outcome = tool("attach", "--sample", "--for=1s", "-o", trace, pid);
+	background_stop(loop);
+	expect(outcome, outcome->status == 0, "it is sampled");
+	report = trace_report(trace, NULL);
+	expect(outcome, report_seconds(report, "<string>", "work") > 0.3, "work has %f s",
+	       report_seconds(report, "<string>", "work"));
+	json_decref(report);
+}
+
 static void expect_no_switch(const char *verb, const char *argument, const struct background *loop)
 {
 	const char *pid = text("%d", (int)loop->pid);

@@ -55,16 +55,26 @@ static int complain(const char *what, int error)
 
 /* --- the fields --- */
 
-/* The thread state of the main thread, which lives as long as Python does, and its interpreter. */
+/* The list of interpreters has the newest first, and ends with the main one. */
+static bool is_main(struct sampled *sampled, uint64_t interpreter)
+{
+	uint64_t next;
+
+	return process_word(&sampled->process, interpreter + sampled->layout.interpreter_next, &next) && !next;
+}
+
+/* The thread state of the main thread in the main interpreter, which lives as long as Python does, and that one. */
 static bool find_main_state(struct sampled *sampled)
 {
 	static uint64_t states[LAYOUT_STATES_MAX];
 	struct layout *layout = &sampled->layout;
 
 	for (size_t i = 0; i < layout->interpreter_count; i++) {
-		size_t count =
-		    layout_states(layout, &sampled->process, layout->interpreters[i], states, LAYOUT_STATES_MAX);
+		size_t count = 0;
 
+		if (is_main(sampled, layout->interpreters[i]))
+			count = layout_states(layout, &sampled->process, layout->interpreters[i], states,
+					      LAYOUT_STATES_MAX);
 		for (size_t k = count; k-- > 0;) {
 			if (layout_tid(layout, &sampled->process, states[k]) != sampled->request->pid)
 				continue;
