@@ -110,11 +110,15 @@ static int follow(void *data)
 static bool take_text(struct object *globals, const char *name, char *out, size_t size)
 {
 	struct object *value = python_item(globals, name);
-	const char *text = value && python.PyUnicode_AsUTF8 ? python.PyUnicode_AsUTF8(value) : NULL;
-	bool fits = text && strlen(text) < size;
+	/* As the tool has written it: a path need not be UTF-8. */
+	struct object *bytes = value ? python.PyUnicode_AsEncodedString(value, "utf-8", "surrogateescape") : NULL;
+	ssize_t length;
+	char *text;
+	bool fits = bytes && python.PyBytes_AsStringAndSize(bytes, &text, &length) == 0 && (size_t)length < size;
 
 	if (fits)
-		strcpy(out, text);
+		memcpy(out, text, (size_t)length + 1);
+	python.Py_DecRef(bytes);
 	python.Py_DecRef(value);
 	python.PyErr_Clear();
 	return fits;

@@ -203,6 +203,26 @@ SCENARIO(attach, for_a_time, 6)
 	background_stop(loop);
 }
 
+/* A path need not be UTF-8. */
+SCENARIO(attach, into_a_folder_of_any_name, 6)
+{
+	struct background *loop;
+	struct outcome *outcome;
+	char *trace, *shown;
+
+	needs_no_sanitizer();
+	loop = start_loop(python, JOB_BARE);
+	trace = text("%s.\xff.evp", loop->log);
+	shown = text("%s.?.evp", loop->log);
+	outcome = tool("attach", "--for", "100ms", "-o", trace, text("%d", (int)loop->pid));
+	expect(outcome, outcome->status == 0, "it is recorded");
+	expect(outcome,
+	       strstr(outcome->err, text(" in %s;", shown)) && strstr(outcome->err, text("evprof report %s\n", shown)),
+	       "and its lines have the path");
+	json_decref(trace_info(trace));
+	background_stop(loop);
+}
+
 /* The collector has not begun to listen when attach asks for it: the kernel says that attach itself listens. */
 SCENARIO_SOME(attach, before_its_collector_runs, 6)
 {

@@ -217,11 +217,13 @@ static int ask(const struct attaching *attaching, const char *verb, const char *
 	return r;
 }
 
+/* Nothing where the object has no such text. */
 static void copy_text(char *out, size_t size, const json_t *object, const char *name)
 {
 	const char *text = json_string_value(json_object_get(object, name));
 
-	snprintf(out, size, "%s", text ? text : "");
+	if (text)
+		snprintf(out, size, "%s", text);
 }
 
 static void take_recording(struct attaching *attaching, const struct control_collector *collector,
@@ -233,6 +235,7 @@ static void take_recording(struct attaching *attaching, const struct control_col
 		attaching->collector = (int)syscall(SYS_pidfd_open, collector->pid, 0);
 	snprintf(attaching->at, sizeof(attaching->at), "%s", collector->socket);
 	copy_text(attaching->trace, sizeof(attaching->trace), process, "trace");
+	attaching->error[0] = 0;
 	copy_text(attaching->error, sizeof(attaching->error), process, "error");
 	attaching->off = how && strcmp(how, "off") == 0;
 }
@@ -414,9 +417,12 @@ static int attach(struct attaching *attaching)
 	}
 	if (attaching->off)
 		return give_up(attaching);
+	/* JSON has no path that is not UTF-8; a private collector writes to the one that was asked for. */
+	if (!attaching->trace[0] && !socket_of(attaching))
+		output_path(attaching, attaching->target.pid, attaching->trace);
 	if (!attaching->quiet)
-		output_message("evprof: recording %d %s in %s%s%d", (int)attaching->target.pid,
-			       attaching->target.program, attaching->trace,
+		output_message("evprof: recording %d %s%s%s%s%d", (int)attaching->target.pid, attaching->target.program,
+			       attaching->trace[0] ? " in " : "", attaching->trace,
 			       attaching->for_ms ? "; it ends by itself, or with: evprof detach "
 						 : "; it ends with: evprof detach ",
 			       (int)attaching->target.pid);
