@@ -203,6 +203,36 @@ SCENARIO(attach, for_a_time, 6)
 	background_stop(loop);
 }
 
+/* Nobody waits for the program, which has ended all the same. */
+SCENARIO(attach, until_it_ends, 6)
+{
+	struct background *loop;
+	struct outcome *outcome;
+	char *trace;
+	json_t *info;
+
+	needs_no_sanitizer();
+	loop = background_start(
+	    &(const struct job){.python = python,
+				.how = JOB_BARE,
+				.args = {"-c", "import time\ndef work(): time.sleep(0.001)\nend = time.time() + 3\n"
+					       "while time.time() < end: work()"}});
+	for (time_t end = time(NULL) + 120;
+	     !strstr(tool("stack", text("%d", (int)loop->pid))->out, "work") && time(NULL) < end;)
+		usleep(10000);
+	trace = text("%s.evp", loop->log);
+	outcome = tool("attach", "--for", "60s", "-o", trace, text("%d", (int)loop->pid));
+	expect(outcome, outcome->status == 0 && outcome->seconds < 30, "it ends with the program, after %.1f s",
+	       outcome->seconds);
+	info = trace_info(trace);
+	expect(outcome,
+	       !strcmp(json_string_value(json_object_get(json_array_get(json_object_get(info, "processes"), 0), "how")),
+		       "exit"),
+	       "the trace says how it ended");
+	json_decref(info);
+	background_wait(loop);
+}
+
 /* A path need not be UTF-8. */
 SCENARIO(attach, into_a_folder_of_any_name, 6)
 {

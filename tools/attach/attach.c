@@ -2,6 +2,7 @@
 #include "attach/attach.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,18 +133,24 @@ static bool read_answer(const struct folder *folder, char *line, size_t bytes)
 	return true;
 }
 
+bool attach_has_ended(int process)
+{
+	struct pollfd ended = {.fd = process, .events = POLLIN};
+
+	return poll(&ended, 1, 0) > 0;
+}
+
 static int wait_answer(const struct target *target, const struct attach_request *request, const struct folder *folder,
 		       char *why, size_t bytes)
 {
 	int64_t end = time_ms(CLOCK_MONOTONIC) + request->wait_ms;
-	char line[512], path[64];
+	char line[512];
 
-	snprintf(path, sizeof(path), "/proc/%d", (int)target->pid);
 	for (;;) {
 		if (read_answer(folder, line, sizeof(line)))
 			return strcmp(line, "done") ? complain(why, bytes, "process %d: %s", (int)target->pid, line)
 						    : 0;
-		if (access(path, F_OK) < 0)
+		if (attach_has_ended(request->process))
 			return complain(why, bytes, "process %d has ended", (int)target->pid);
 		if (time_ms(CLOCK_MONOTONIC) >= end)
 			return complain(why, bytes,

@@ -5,12 +5,10 @@
  * and ends with the recording. Where the process is in another network namespace, that one listens at a path in
  * its /tmp.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +81,7 @@ struct attaching {
 	int64_t for_ms; /* 0: until evprof detach */
 	int64_t wait_ms;
 	struct target target;
+	int process;		       /* its pidfd; -1: none */
 	int collector;		       /* a pidfd of the one that records the process; -1: not known */
 	char at[CONTROL_SOCKET_BYTES]; /* its socket */
 	char trace[PATH_MAX];
@@ -194,6 +193,9 @@ static int find_target(struct attaching *attaching, pid_t pid)
 {
 	char why[512];
 
+	/* Before it is looked at: the number may be another's afterwards. */
+	if (attaching->process < 0)
+		attaching->process = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (target_find(&attaching->target, pid, why, sizeof(why)) == 0)
 		return 0;
 	output_message("evprof %s: %s", attaching->verb, why);
@@ -202,7 +204,8 @@ static int find_target(struct attaching *attaching, pid_t pid)
 
 static int ask(const struct attaching *attaching, const char *verb, const char *settings)
 {
-	struct attach_request request = {.verb = verb, .settings = settings, .wait_ms = (int)attaching->wait_ms};
+	struct attach_request request = {
+	    .verb = verb, .settings = settings, .process = attaching->process, .wait_ms = (int)attaching->wait_ms};
 	char why[640];
 	int r = 0;
 
@@ -279,7 +282,7 @@ static void wait_for(const struct attaching *attaching)
 {
 	cli_catch_interrupt();
 	for (int64_t left = attaching->for_ms; left > 0 && !cli_interrupted; left -= 50) {
-		if (kill(attaching->target.pid, 0) < 0 && errno == ESRCH)
+		if (attach_has_ended(attaching->process))
 			return;
 		nanosleep(&(struct timespec){.tv_nsec = (left < 50 ? left : 50) * 1000000}, NULL);
 	}
@@ -429,7 +432,7 @@ static int attach(struct attaching *attaching)
 	if (!attaching->for_ms)
 		return CLI_FINE;
 	wait_for(attaching);
-	if (kill(attaching->target.pid, 0) < 0 && errno == ESRCH) {
+	if (attach_has_ended(attaching->process)) {
 		wait_for_trace(attaching);
 		return CLI_FINE;
 	}
@@ -504,7 +507,7 @@ int cmd_attach(int argc, char **argv)
 	    VERB_OPTIONS_END,
 	};
 	static const struct verb_usage usage = {"attach", options_known, {attach_help}};
-	struct attaching attaching = {.verb = "attach", .collector = -1, .meeting.fd = -1};
+	struct attaching attaching = {.verb = "attach", .process = -1, .collector = -1, .meeting.fd = -1};
 	int status = parse(&attaching, &usage, argc, argv);
 
 	return status == VERB_PARSED ? attach(&attaching) : status;
@@ -519,7 +522,7 @@ int cmd_detach(int argc, char **argv)
 	    VERB_OPTIONS_END,
 	};
 	static const struct verb_usage usage = {"detach", options_known, {detach_help}};
-	struct attaching attaching = {.verb = "detach", .collector = -1, .meeting.fd = -1};
+	struct attaching attaching = {.verb = "detach", .process = -1, .collector = -1, .meeting.fd = -1};
 	int status = parse(&attaching, &usage, argc, argv);
 
 	return status == VERB_PARSED ? detach(&attaching) : status;

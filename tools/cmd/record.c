@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attach/attach.h"
 #include "cmd/snapshot.h"
 #include "cmd/switch.h"
 #include "cmd/verbs.h"
@@ -177,9 +177,7 @@ static bool find_process(struct record *record)
 
 static bool has_ended(const struct record *record)
 {
-	struct pollfd ended = {.fd = record->process, .events = POLLIN};
-
-	return poll(&ended, 1, 0) > 0;
+	return attach_has_ended(record->process);
 }
 
 /* Waits for the end of the stretch, of the process, or for the user. */
