@@ -570,9 +570,9 @@ SCENARIO_SOME(switch, stretch_of_kept, 6)
 	json_decref(end_stretch(&stretch, 2500000));
 }
 
-SCENARIO(switch, stretch_of_ended, 6)
+static void expect_stretch_of_ended(const struct python *python, const char *variable)
 {
-	struct stretch stretch = begin_stretch(python, JOB_PRELOAD, NULL, NULL, "served into", NULL);
+	struct stretch stretch = begin_stretch(python, JOB_PRELOAD, variable, NULL, "served into", NULL);
 	json_t *counts;
 
 	enter(&stretch.served, 1);
@@ -581,6 +581,17 @@ SCENARIO(switch, stretch_of_ended, 6)
 	expect_leaf(stretch.trace, "leaf_1", json_integer_value(json_array_get(counts, 1)));
 	expect_leaf(stretch.trace, "leaf_2", 0);
 	json_decref(counts);
+}
+
+SCENARIO(switch, stretch_of_ended, 6)
+{
+	expect_stretch_of_ended(python, NULL);
+}
+
+/* The only trace is in the memory of the collector, which ends with the program. */
+SCENARIO_SOME(switch, stretch_of_ended_without_a_file, 6)
+{
+	expect_stretch_of_ended(python, "EVPROF_OUTPUT=none");
 }
 
 static void expect_refused(const char *first, const char *second, const char *third, const char *line)

@@ -5,6 +5,7 @@
  * One whose recording is stopped is started, stopped again, and copied.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
@@ -65,6 +66,7 @@ struct record {
 	struct snapshot snapshot; /* of the process, by its PID */
 	json_t *held;		  /* its trace, as snapshot_hold() describes it */
 	int process;		  /* a pidfd; -1: none */
+	int trace;		  /* its trace, opened at the beginning; -1: it could not be */
 };
 
 /* --- verbs --- */
@@ -199,9 +201,13 @@ static struct trace *open_ended(struct record *record)
 	const char *path = json_string_value(json_object_get(record->held, "path"));
 	int64_t end_ns = time_ns(CLOCK_MONOTONIC) + INT64_C(1) * ENDS_MS * MS_NS;
 	struct trace *trace = NULL;
+	char opened[32];
 
 	while (look(record) && time_ns(CLOCK_MONOTONIC) < end_ns)
 		nanosleep(&pause, NULL);
+	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", record->trace);
+	if (path && access(path, F_OK) < 0 && record->trace >= 0)
+		path = opened; /* one without a file (EVPROF_OUTPUT=none) has a name as long as its collector runs */
 	for (; path; nanosleep(&pause, NULL)) {
 		trace = trace_open_with_message(path);
 		if (!trace || !trace->damage.growing || time_ns(CLOCK_MONOTONIC) >= end_ns)
@@ -257,6 +263,7 @@ static int begin(struct record *record)
 	record->snapshot.from_ns = edge_ns(record);
 	if (!record->held)
 		return CLI_FAILED;
+	record->trace = open(json_string_value(json_object_get(record->held, "path")), O_RDONLY | O_CLOEXEC);
 	if (record->known == STOPPED)
 		status = order(record, "start", NULL);
 	output_message("evprof: recording %s %s into %s; Ctrl-C ends it", record->pid, record->program, record->file);
@@ -314,6 +321,8 @@ static int run_record(struct record *record)
 	json_decref(record->held);
 	if (record->process >= 0)
 		close(record->process);
+	if (record->trace >= 0)
+		close(record->trace);
 	return status;
 }
 
@@ -339,7 +348,7 @@ int cmd_record(int argc, char **argv)
 	    VERB_OPTIONS_END,
 	};
 	static const struct verb_usage usage = {"record", options_known, {help_text}};
-	struct record record = {.for_ns = DURATION_DEFAULT_NS, .process = -1};
+	struct record record = {.for_ns = DURATION_DEFAULT_NS, .process = -1, .trace = -1};
 	int status = verb_parse(&usage, argc, argv, &record, NULL);
 
 	if (status != VERB_PARSED)
