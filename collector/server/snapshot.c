@@ -16,17 +16,24 @@ static bool is_meant(const struct request *request, const struct process *proces
 				  process->program ? process->program : "");
 }
 
-static json_t *pids_of(const struct request *request, const struct session *session, const char **program)
+/* What a snapshot is of. */
+struct meant {
+	json_t *pids, *shown;
+	const char *program;
+};
+
+static struct meant find_meant(const struct request *request, const struct session *session)
 {
-	json_t *pids = json_array();
+	struct meant meant = {.pids = json_array(), .shown = json_array(), .program = ""};
 
 	for (const struct process *process = session->processes; process; process = process->next) {
 		if (!is_meant(request, process))
 			continue;
-		json_array_append_new(pids, json_integer(process->pid));
-		*program = process->program ? process->program : "";
+		json_array_append_new(meant.pids, json_integer(process->sender_pid));
+		json_array_append_new(meant.shown, json_integer(process_shown_pid(process)));
+		meant.program = process->program ? process->program : "";
 	}
-	return pids;
+	return meant;
 }
 
 static void write_all(struct session *session, uint64_t now_ns)
@@ -41,7 +48,7 @@ static void write_all(struct session *session, uint64_t now_ns)
 	trace_output_write_clocks(&session->trace, now_ns);
 }
 
-static json_t *prepare(struct session *session, const struct request *request, const char *program, json_t *pids,
+static json_t *prepare(struct session *session, const struct request *request, const struct meant *meant,
 		       uint64_t now_ns)
 {
 	struct kept *kept = &session->trace.kept;
@@ -53,21 +60,22 @@ static json_t *prepare(struct session *session, const struct request *request, c
 	hold = kept_hold(kept, &session->trace.writer, now_ns, request->hold_ms);
 	trace_writer_follow(&session->trace.writer, session->trace.path);
 	session_alive_ask(&session->alive, hold, alive);
-	return json_pack("{s:s, s:s, s:o, s:s, s:I, s:I, s:I}", "alive", alive, "path", session->trace.path, "pids",
-			 pids, "program", program, "since_ns", (json_int_t)kept->since_ns, "until_ns",
-			 (json_int_t)now_ns, "hold", (json_int_t)hold);
+	return json_pack("{s:s, s:s, s:O, s:O, s:s, s:I, s:I, s:I}", "alive", alive, "path", session->trace.path,
+			 "pids", meant->pids, "shown", meant->shown, "program", meant->program, "since_ns",
+			 (json_int_t)kept->since_ns, "until_ns", (json_int_t)now_ns, "hold", (json_int_t)hold);
 }
 
 static json_t *answer_of(struct session *session, const struct request *request, uint64_t now_ns)
 {
-	const char *program = "";
-	json_t *pids = pids_of(request, session, &program), *answer = NULL;
+	struct meant meant = find_meant(request, session);
+	json_t *answer = NULL;
 
-	if (json_array_size(pids) && request->hold_ms)
-		answer = prepare(session, request, program, json_incref(pids), now_ns);
-	else if (json_array_size(pids))
+	if (json_array_size(meant.pids) && request->hold_ms)
+		answer = prepare(session, request, &meant, now_ns);
+	else if (json_array_size(meant.pids))
 		kept_release(&session->trace.kept, request->hold);
-	json_decref(pids);
+	json_decref(meant.pids);
+	json_decref(meant.shown);
 	return answer;
 }
 

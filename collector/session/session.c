@@ -259,10 +259,10 @@ static void describe_process(struct session *session, struct process *process, c
 	shown.argv = process->title.argv;
 	trace_output_use_clock(&session->trace, layout->clock_kind, layout->clock_shift);
 	trace_output_write_clocks(&session->trace, now_ns);
-	trace_output_json(
-	    &session->trace, process->number, TRACE_NOBODY,
-	    meta_process(&shown, process->number, layout->clock_kind, layout->clock_shift, layout->start_ticks),
-	    KEPT_STATE);
+	trace_output_json(&session->trace, process->number, TRACE_NOBODY,
+			  meta_process(&shown, process->number, process->pid, layout->clock_kind, layout->clock_shift,
+				       layout->start_ticks),
+			  KEPT_STATE);
 }
 
 /* Writes the SYMBOL definitions of a process. Callback of the resolver. */

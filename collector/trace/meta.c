@@ -95,8 +95,8 @@ static char *dump_object(json_t *object)
 	return NULL;
 }
 
-char *meta_process(const struct control_message *join, uint32_t process, uint32_t clock_kind, uint32_t clock_shift,
-		   uint64_t start_ticks)
+char *meta_process(const struct control_message *join, uint32_t process, pid_t pid, uint32_t clock_kind,
+		   uint32_t clock_shift, uint64_t start_ticks)
 {
 	json_t *process_object =
 	    json_pack("{ss si si si ss ss sO ss ss ss ss si si so sO}", "type", "process", "process", (int)process,
@@ -105,6 +105,8 @@ char *meta_process(const struct control_message *join, uint32_t process, uint32_
 		      "program", join->program, "clock_kind", (int)clock_kind, "clock_shift", (int)clock_shift,
 		      "start_ticks", integer(start_ticks), "events", join->events);
 
+	if (pid != join->pid)
+		add_member(&process_object, "seen_pid", json_integer(pid));
 	if (join->sample_rate)
 		add_member(&process_object, "sample_rate", integer((uint64_t)join->sample_rate));
 	if (join->memory_interval)

@@ -54,8 +54,9 @@ struct meta_summary {
 	uint32_t unsampled; /* processes whose sampler was lost */
 };
 
-char *meta_process(const struct control_message *join, uint32_t process, uint32_t clock_kind, uint32_t clock_shift,
-		   uint64_t start_ticks);
+/* pid: in our pid namespace, or 0. */
+char *meta_process(const struct control_message *join, uint32_t process, pid_t pid, uint32_t clock_kind,
+		   uint32_t clock_shift, uint64_t start_ticks);
 /* events: enum setting_event, recorded from those ticks on. */
 char *meta_events(uint32_t process, uint32_t events, uint64_t ticks);
 char *meta_resident(uint32_t process, const struct meta_resident *resident);

@@ -57,8 +57,9 @@
  * "reason"}. Where no process has joined, the summary has the reason as "absent".
  *
  * A control request asks or changes something, and keeps the connection for its one answer: {"evprof", "type"[,
- * "target"]}. target (string) names the processes: "all" (the default), a pid in the collector's pid namespace, or the
- * program of its join. Any other type than those above is a request:
+ * "target"]}. target (string) names the processes: "all" (the default), a pid in the collector's pid namespace (the
+ * sender's, where the process has none there), or the program of its join. Any other type than those above is a
+ * request:
  *
  *   type        answer
  *   "status"    {"collector": {...}, "processes": [...]}: what `evprof status --json` prints (docs/formats.md)
@@ -68,8 +69,9 @@
  *               the process has a handler for the signal that announces it; followed: it has got to it; refused: it
  *               could not do it, because recording is stopped; outside: a tool samples it, so that nothing in it
  *               could, and it is refused
- *   "snapshot"  {"traces": [{"path", "pids", "program", "since_ns", "until_ns", "hold"}]}: all that was recorded is in
- *               the file, and for "hold_ms" (at most CONTROL_HOLD_MAX_MS) nothing leaves it. All events from since_ns
+ *   "snapshot"  {"traces": [{"path", "pids", "shown", "program", "since_ns", "until_ns", "hold"}]}: pids are those of
+ *               the trace, shown has for each the pid by which a target names it. All that was recorded is in the
+ *               file, and for "hold_ms" (at most CONTROL_HOLD_MAX_MS) nothing leaves it. All events from since_ns
  *               (0: all at all) to until_ns, of CLOCK_MONOTONIC, are there. With "hold_ms" 0 the hold of that number
  *               ("hold") is given up
  *

@@ -131,7 +131,9 @@ struct trace_end {
  *       the first object: the kinds that may occur, for readers that do not know all of them
  *   {"type":"process","process":0,"pid":1,"ppid":0,"start":"exec","python":"3.11.2","argv":["..."],"exe":"...",
  *    "cwd":"...","host":"...","program":"...","clock_kind":1,"clock_shift":3,"start_ticks":N,"events":["call",...]}
- *       "native":true where native stacks of allocations are recorded, "filtered":true where functions are filtered
+ *       pid and ppid are those of its own pid namespace; "seen_pid":N is there only if it has another one in the
+ *       collector's, 0: none. "native":true where native stacks of allocations are recorded, "filtered":true where
+ *       functions are filtered
  *   {"type":"title","process":0,"title":"..."|null}
  *       from now on the system shows this command line instead of argv (setproctitle); null: argv again
  *   {"type":"thread","process":0,"thread":0,"tid":1,"start_ticks":N[,"sampled":true]}

@@ -348,6 +348,67 @@ SCENARIO(namespaces, collector_sees_no_pid, SUPPORTED)
 	}
 }
 
+/*
+ * $0 the folder of evprof, $1 the Python, $2... what the collector is started by. The program is the first of its pid
+ * namespace. Prints the pid that evprof status has.
+ */
+static const char *const looked_at =
+    "python=$1; shift; export EVPROF_SOCKET=$PWD/socket EVPROF_KEEP=1s\n"
+    "\"$@\" \"$0/evprof-collector\" --socket \"$PWD/socket\" --output-dir \"$PWD\" & collector=$!\n"
+    "for i in $(seq 100); do test -S socket && sleep .2 && break; sleep .1; done\n"
+    "LD_PRELOAD=$0/libevprof.so unshare --pid --fork --kill-child --mount-proc \"$python\" -c 'import time\n"
+    "def work(): time.sleep(0.005)\n"
+    "while True: work()' & program=$!\n"
+    "for i in $(seq 200); do\n"
+    "  pid=$(\"$0/evprof\" status | sed -n 's/^ *\\([0-9]*\\)  events .*/\\1/p'); test \"$pid\" && break; sleep .1\n"
+    "done; sleep 1\n"
+    "\"$0/evprof\" snapshot -o snapshot.evp $pid && \"$0/evprof\" top -n 2 --interval 0.5 --json $pid >top &&\n"
+    "\"$0/evprof\" record --for 1s -o record.evp $pid && sleep 2.5 && \"$0/evprof\" snapshot -o later.evp $pid\n"
+    "status=$?; echo $pid; kill -KILL $(cat /proc/$program/task/$program/children); wait $program; sleep .5\n"
+    "kill $(grep . /proc/$collector/task/$collector/children || echo $collector); wait $collector\n"
+    "exit $status\n";
+
+static double worked(const struct outcome *outcome, const char *name)
+{
+	json_t *report = trace_report(text("%s/%s", outcome->directory, name), NULL);
+	double seconds = report_seconds(report, "<string>", "work");
+
+	json_decref(report);
+	return seconds;
+}
+
+/* From the host, and from a sidecar, whose namespace has no number for it; the trace has its own, 1. */
+SCENARIO_SOME(namespaces, looked_at_from_another_one, SUPPORTED)
+{
+	static const char *const starts[][5] = {{"env"}, {"unshare", "--pid", "--fork", "--mount-proc"}};
+
+	if (python->chrooted)
+		cr_skip_test("its root has no unshare");
+	if (!is_allowed(ways[0]))
+		cr_skip_test("unshare is not allowed here");
+	for (size_t i = 0; i < 2; i++) {
+		struct job job = {
+		    .how = JOB_BARE, .args = {"sh", "-c", looked_at, "%B", python->command[0]}, .timeout_s = 60};
+		struct outcome *outcome;
+		int n = 5;
+		long pid;
+		char *top;
+
+		add(&job, &n, starts[i]);
+		outcome = job_run(&job);
+		pid = atol(outcome->out);
+		expect(outcome, outcome->status == 0 && (i ? pid == 1 : pid > 1), "all are there for %ld", pid);
+		expect(outcome, worked(outcome, "snapshot.evp") > 0.3, "the snapshot is of it");
+		expect(outcome, worked(outcome, "record.evp") > 0.5, "the stretch is of it");
+		expect(outcome, worked(outcome, "later.evp") < 2, "what was held then is given up");
+		top = file_read(text("%s/top", outcome->directory), NULL);
+		expect(outcome, top && strstr(top, text("\"processes\": [{\"pid\": %ld,", pid)), "top shows it: %s",
+		       top);
+		expect(outcome, (strstr(top, "\"rss_bytes\": null") != NULL) == (i == 1), "with its memory: %s", top);
+		free(top);
+	}
+}
+
 /* ---- networks ---------------------------------------------------------------------------------------------------- */
 
 /* calls leaf() as often as its child does, which is started by the words after it. */

@@ -30,7 +30,7 @@ static void check_trigger(const struct control_message *message)
 
 static void check_meta(const struct control_message *message)
 {
-	char *text = meta_process(message, 1, 1, 3, UINT64_MAX);
+	char *text = meta_process(message, 1, 1, 1, 3, UINT64_MAX);
 	json_t *object = text ? json_loads(text, 0, NULL) : NULL;
 
 	if (!object)

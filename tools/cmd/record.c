@@ -224,10 +224,12 @@ static int copy_ended(struct record *record)
 	struct trace *trace = open_ended(record);
 	struct progress progress;
 	struct filter filter = {0};
+	char pid[24];
 	int error = -1;
 
+	snprintf(pid, sizeof(pid), "%" PRId64, snapshot_pid(record->held));
 	progress_begin(&progress, "copying", 0);
-	if (trace && filter_take(&filter, "record", FILTER_PROCESS, record->pid))
+	if (trace && filter_take(&filter, "record", FILTER_PROCESS, pid))
 		error = cut_write_file(trace, &stretch, &filter, &progress, "record", record->file, false);
 	progress_end(&progress);
 	filter_done(&filter);

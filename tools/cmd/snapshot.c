@@ -73,16 +73,25 @@ static char *path_for(const struct snapshot *snapshot, const char *program, int6
 	return made;
 }
 
+static int64_t first_of(const json_t *described, const char *member)
+{
+	return json_integer_value(json_array_get(json_object_get(described, member), 0));
+}
+
+int64_t snapshot_pid(const json_t *described)
+{
+	return first_of(described, "pids");
+}
+
 /* Only this process, if the target is a pid. */
 static bool filter_target(const struct snapshot *snapshot, const json_t *described, struct filter *filter)
 {
-	const json_t *pids = json_object_get(described, "pids");
 	char text[24];
 
 	*filter = (struct filter){0};
 	if (!verb_is_pid(snapshot->target))
 		return true;
-	snprintf(text, sizeof(text), "%" PRId64, (int64_t)json_integer_value(json_array_get(pids, 0)));
+	snprintf(text, sizeof(text), "%" PRId64, snapshot_pid(described));
 	return filter_take(filter, snapshot->verb, FILTER_PROCESS, text);
 }
 
@@ -145,7 +154,7 @@ static void print_written(const struct snapshot *snapshot, const json_t *describ
 {
 	const char *verb = wants_alive(snapshot, described) ? "memory" : "report";
 	size_t pids = json_array_size(json_object_get(described, "pids"));
-	int64_t pid = json_integer_value(json_array_get(json_object_get(described, "pids"), 0));
+	int64_t pid = first_of(described, "shown");
 
 	if (snapshot->quiet)
 		printf("%s\n", path);
@@ -180,8 +189,7 @@ static void write_snapshot(struct snapshot *snapshot, const json_t *described)
 {
 	const char *source = json_string_value(json_object_get(described, "path"));
 	const char *program = json_string_value(json_object_get(described, "program"));
-	const json_t *pids = json_object_get(described, "pids");
-	char *path = path_for(snapshot, program ? program : "", json_integer_value(json_array_get(pids, 0)));
+	char *path = path_for(snapshot, program ? program : "", first_of(described, "shown"));
 	struct trace *trace = !source || !path			 ? NULL
 			      : wants_alive(snapshot, described) ? open_alive(snapshot, described)
 								 : trace_open_with_message(source);
@@ -243,8 +251,7 @@ void snapshot_release(const struct snapshot *snapshot, const json_t *described)
 	struct control_collectors collectors = {0};
 	char pid[24];
 
-	snprintf(pid, sizeof(pid), "%" PRId64,
-		 (int64_t)json_integer_value(json_array_get(json_object_get(described, "pids"), 0)));
+	snprintf(pid, sizeof(pid), "%" PRId64, first_of(described, "shown"));
 	ask(snapshot, NULL, &collectors, /* one that has ended holds nothing */
 	    json_pack("{s:s, s:s, s:i, s:I}", "type", "snapshot", "target", pid, "hold_ms", 0, "hold",
 		      json_integer_value(json_object_get(described, "hold"))));

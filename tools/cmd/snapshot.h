@@ -29,6 +29,8 @@ int snapshot_copy(struct snapshot *snapshot);
  * snapshot_release(). Returns an element of "traces" (control.h), which has until_ns, or NULL after a line on stderr.
  */
 json_t *snapshot_hold(const struct snapshot *snapshot, int64_t hold_ms);
+/* The pid of its first process in the trace. */
+int64_t snapshot_pid(const json_t *described);
 void snapshot_release(const struct snapshot *snapshot, const json_t *described);
 
 #endif

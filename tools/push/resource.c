@@ -177,9 +177,9 @@ static size_t read_of(const struct trace_process *process, const char *name, cha
 	ssize_t length;
 
 	text[0] = 0;
-	if (process->ended || process->pid <= 0 || !proc_is_ours())
+	if (process->ended || process->seen_pid <= 0 || !proc_is_ours())
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%lld/%s", (long long)process->pid, name);
+	snprintf(path, sizeof(path), "/proc/%lld/%s", (long long)process->seen_pid, name);
 	length = proc_read(path, text, size);
 	return length > 0 ? (size_t)length : 0;
 }

@@ -80,6 +80,7 @@ static void read_counts(const struct trace *trace, const json_t *object, uint64_
 
 static int load_process(struct trace *trace, json_t *object)
 {
+	const json_t *seen = json_object_get(object, "seen_pid");
 	struct trace_process *process;
 	int error = trace_make_process(trace, member_number(object, "process"), &process);
 
@@ -88,6 +89,7 @@ static int load_process(struct trace *trace, json_t *object)
 	process->known = true;
 	process->pid = json_integer_value(json_object_get(object, "pid"));
 	process->ppid = json_integer_value(json_object_get(object, "ppid"));
+	process->seen_pid = json_is_integer(seen) ? json_integer_value(seen) : process->pid;
 	process->clock_kind = (uint32_t)member_u64(object, "clock_kind");
 	process->clock_shift = (uint32_t)member_u64(object, "clock_shift");
 	process->start_ticks = member_u64(object, "start_ticks");

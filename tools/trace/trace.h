@@ -96,6 +96,7 @@ struct trace_process {
 	bool ended;
 	int64_t pid;
 	int64_t ppid;
+	int64_t seen_pid; /* in the pid namespace of its collector, so in /proc there; 0: it has none there */
 	uint32_t clock_kind;
 	uint32_t clock_shift;
 	uint64_t start_ticks;
@@ -206,6 +207,11 @@ uint32_t trace_line(const struct trace_process *process, uint32_t code, uint32_t
 const char *trace_process_text(const struct trace_process *process, const char *member);
 /* The title of the process (setproctitle), or the name of its program. */
 const char *trace_process_name(const struct trace_process *process);
+/* The pid by which requests to its collector name it (evprof/control.h). */
+static inline int64_t trace_process_shown_pid(const struct trace_process *process)
+{
+	return process->seen_pid ? process->seen_pid : process->pid;
+}
 /* Whether it recorded that kind (EVPROF_EVENTS), at any time. */
 bool trace_process_records(const struct trace_process *process, const char *kind);
 /* Whether any of its processes recorded that kind. */

@@ -66,7 +66,7 @@ struct watch_followed *watch_followed_find(const struct watch_host *host, int64_
 		const struct watch_source *source = host->sources[i];
 
 		for (size_t k = 0; k < source->process_count; k++)
-			if (source->processes[k]->counted.process->pid == pid)
+			if (watch_followed_pid(source->processes[k]) == pid)
 				return source->processes[k];
 	}
 	return NULL;

@@ -47,6 +47,11 @@ uint32_t watch_number_of(struct watch_host *host, struct watch_followed *followe
 struct watch_times watch_times_from(const struct trace_process *process, const struct watch_count *count);
 void watch_times_add(struct watch_times *into, const struct watch_times *times);
 
+static inline int64_t watch_followed_pid(const struct watch_followed *followed)
+{
+	return trace_process_shown_pid(followed->counted.process);
+}
+
 /* The first process with that pid; NULL: none. */
 struct watch_followed *watch_followed_find(const struct watch_host *host, int64_t pid);
 

@@ -87,12 +87,12 @@ static int follow_process(struct watch_source *source, const struct trace_proces
 	return 0;
 }
 
-static bool has_pid(const json_t *pids, int64_t pid)
+static bool has_pid(const json_t *shown, int64_t pid)
 {
 	size_t i;
 	const json_t *one;
 
-	json_array_foreach(pids, i, one)
+	json_array_foreach(shown, i, one)
 	{
 		if (json_integer_value(one) == pid)
 			return true;
@@ -104,7 +104,7 @@ static bool has_pid(const json_t *pids, int64_t pid)
  * Those that run, and of all processes those, too, that have begun and ended since the last refresh. from_ns: when the
  * first stretch of new ones begins; 0: at their start.
  */
-static int follow_processes(const struct watch_host *host, struct watch_source *source, const json_t *pids,
+static int follow_processes(const struct watch_host *host, struct watch_source *source, const json_t *shown,
 			    int64_t from_ns)
 {
 	const struct trace *trace = source->trace;
@@ -115,7 +115,8 @@ static int follow_processes(const struct watch_host *host, struct watch_source *
 		const struct trace_process *process = trace->processes[i];
 		bool is_new = !from_ns && i >= source->seen;
 
-		if (process && process->known && (process->ended ? all && is_new : has_pid(pids, process->pid)))
+		if (process && process->known &&
+		    (process->ended ? all && is_new : has_pid(shown, trace_process_shown_pid(process))))
 			error = follow_process(source, process, from_ns);
 	}
 	source->seen = trace->process_count;
@@ -220,7 +221,7 @@ static int add_threads(struct watch_host *host, struct watch_followed *followed)
 		if (grow_by_one(&host->threads, &host->threads_allocated, host->thread_count, sizeof(*host->threads)))
 			return -ENOMEM;
 		row = &host->threads[host->thread_count++];
-		*row = (struct watch_thread_row){.pid = top->process->pid,
+		*row = (struct watch_thread_row){.pid = watch_followed_pid(followed),
 						 .tid = thread->thread->tid,
 						 .top = UINT32_MAX,
 						 .now = watch_times_from(top->process, &thread->count)};
@@ -234,18 +235,19 @@ static int add_threads(struct watch_host *host, struct watch_followed *followed)
 /* What the kernel knows of a process, where its pid is one of ours. */
 static void add_resources(struct watch_followed *followed, struct watch_process_row *row)
 {
+	int64_t pid = followed->counted.process->seen_pid;
 	char path[48], text[1024];
 	unsigned long long user, system, pages;
 	const char *at;
 	uint64_t cpu_ns = 0;
 
 	row->cpu_ns = row->rss_bytes = -1;
-	if (!proc_is_ours())
+	if (!pid || !proc_is_ours())
 		return;
-	snprintf(path, sizeof(path), "/proc/%" PRId64 "/statm", row->pid);
+	snprintf(path, sizeof(path), "/proc/%" PRId64 "/statm", pid);
 	if (proc_read(path, text, sizeof(text)) > 0 && sscanf(text, "%*u %llu", &pages) == 1)
 		row->rss_bytes = (int64_t)pages * sysconf(_SC_PAGESIZE);
-	snprintf(path, sizeof(path), "/proc/%" PRId64 "/stat", row->pid);
+	snprintf(path, sizeof(path), "/proc/%" PRId64 "/stat", pid);
 	at = proc_read(path, text, sizeof(text)) > 0 ? proc_stat_field(text, 14) : NULL;
 	if (at && sscanf(at, "%llu %llu", &user, &system) == 2)
 		cpu_ns = (uint64_t)(user + system) * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
@@ -263,7 +265,7 @@ static int add_process(struct watch_host *host, struct watch_followed *followed)
 		return -ENOMEM;
 	followed->lost_since += top->lost;
 	row = &host->processes[host->process_count++];
-	*row = (struct watch_process_row){.pid = top->process->pid,
+	*row = (struct watch_process_row){.pid = watch_followed_pid(followed),
 					  .sampled = trace_process_sample_rate(top->process) > 0,
 					  .events = top->events,
 					  .lost = top->lost,
@@ -282,7 +284,7 @@ static int add_process(struct watch_host *host, struct watch_followed *followed)
 
 static int add_rows(struct watch_host *host, struct watch_followed *followed)
 {
-	bool is_shown = !host->only || host->only == followed->counted.process->pid;
+	bool is_shown = !host->only || host->only == watch_followed_pid(followed);
 	int error = add_process(host, followed);
 
 	if (!error && is_shown)
@@ -364,7 +366,7 @@ static int take_trace(struct watch_host *host, const json_t *described)
 {
 	const char *path = json_string_value(json_object_get(described, "path"));
 	int64_t until_ns = json_integer_value(json_object_get(described, "until_ns"));
-	const json_t *pids = json_object_get(described, "pids");
+	const json_t *shown = json_object_get(described, "shown");
 	struct watch_source *source = path ? find_source(host, path) : NULL;
 	bool is_new = !source;
 	int error = 0;
@@ -379,7 +381,7 @@ static int take_trace(struct watch_host *host, const json_t *described)
 		return 0;
 	source->is_asked_for = true;
 	if (!error)
-		error = follow_processes(host, source, pids, is_new ? until_ns : 0);
+		error = follow_processes(host, source, shown, is_new ? until_ns : 0);
 	return error ? error : count_source(host, source, until_ns);
 }
 

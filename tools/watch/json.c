@@ -196,8 +196,8 @@ static int put_task(struct output *output, struct watch_host *host, struct watch
 
 	if (number == UINT32_MAX)
 		return -ENOMEM;
-	output_format(output, "{\"pid\": %" PRId64 ", \"tid\": %u, \"steps\": %" PRIu64 ", ", process->pid, task->tid,
-		      task->steps);
+	output_format(output, "{\"pid\": %" PRId64 ", \"tid\": %u, \"steps\": %" PRIu64 ", ",
+		      watch_followed_pid(followed), task->tid, task->steps);
 	watch_json_put_text(output, "name", name ? trace_string(name, 1) : text_of(""));
 	output_format(output, ", \"id\": %u, ", number);
 	put_label(output, &host->labels.at[number]);
@@ -210,7 +210,7 @@ static int put_tasks_of(struct output *output, const struct watch_detail *detail
 {
 	int error = 0;
 
-	if (detail->query.pid && followed->counted.process->pid != detail->query.pid)
+	if (detail->query.pid && watch_followed_pid(followed) != detail->query.pid)
 		return 0;
 	for (uint32_t i = 0; i < followed->counted.task_count && *put < detail->rows && !error; i++) {
 		output_string(output, (*put)++ ? ", " : "");

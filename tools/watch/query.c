@@ -65,7 +65,7 @@ int watch_query_functions(struct watch_host *host, const struct watch_query *que
 		for (size_t k = 0; k < host->sources[i]->process_count; k++) {
 			const struct watch_followed *followed = host->sources[i]->processes[k];
 
-			if (query->pid && followed->counted.process->pid != query->pid)
+			if (query->pid && watch_followed_pid(followed) != query->pid)
 				continue;
 			add_functions(followed, made, count);
 			if (query->focus < WATCH_FOCI && followed->foci[query->focus] == host->foci[query->focus])
