@@ -126,26 +126,13 @@ bool hooks_malloc_record_with_stack(unsigned kind, const void *block, size_t siz
 	return done;
 }
 
-/* Counts an event of a signal handler that has interrupted the writing of another. */
-static void lose_event(const struct writer *writer, unsigned kind)
-{
-	_Atomic uint64_t *lost = writer->slot	   ? writer->slot->lost
-				 : process->header ? process->header->lost_unslotted
-						   : NULL;
-
-	if (lost)
-		atomic_fetch_add_explicit(&lost[kind], 1, memory_order_relaxed);
-}
-
 /* Off the fast path: a large block, a full ring, a realloc, a pause, another thread or image, a stack. */
 static void record(struct native_event *event)
 {
 	struct writer *writer = thread_self.writer;
 
-	if (thread_self.writing || (writer->slot && !writer_is_quiet(writer))) {
-		lose_event(writer, event->kind);
+	if (!room_may_write(event->kind))
 		return;
-	}
 	if (writer_goes_on_losing(writer) && wire_is_memory(event->kind)) {
 		writer_enter();
 		writer_count_lost(writer, event->kind);
@@ -176,14 +163,14 @@ void hooks_malloc_record_sampled(unsigned kind, const void *block, size_t size)
 	if (!block || memory_sampling_add(block))
 		hooks_malloc_record_any(kind, block, size, NULL);
 	else
-		lose_event(thread_self.writer, kind);
+		room_count_unwritten(kind);
 }
 
 void hooks_malloc_record_sampled_realloc(unsigned parts, const void *made, size_t size, const void *old)
 {
 	parts = memory_sampling_realloc_end(parts, old, made);
 	if (parts & MEMORY_SAMPLING_LOST)
-		lose_event(thread_self.writer, WIRE_REALLOC);
+		room_count_unwritten(WIRE_REALLOC);
 	if (parts & (MEMORY_SAMPLING_OLD | MEMORY_SAMPLING_NEW))
 		hooks_malloc_record_any(WIRE_REALLOC, made, parts & MEMORY_SAMPLING_NEW ? size : 0,
 					parts & MEMORY_SAMPLING_OLD ? old : NULL);

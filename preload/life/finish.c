@@ -191,14 +191,10 @@ static void finish_with(int number)
 static void finish_by_exit(void *status)
 {
 	const int *known = status;
-	struct writer *writer;
 
 	if (!begin_to_finish())
 		return;
-	writer = writer_reserve(WIRE_EXIT);
-	if (writer)
-		writer_put_number(writer, WIRE_EXIT,
-				  *known == LIFE_STATUS_UNKNOWN ? 0 : WIRE_EXIT_KNOWN | ((uint32_t)*known & 0xff));
+	writer_put_rare(WIRE_EXIT, *known == LIFE_STATUS_UNKNOWN ? 0 : WIRE_EXIT_KNOWN | ((uint32_t)*known & 0xff));
 	finish_with(0);
 }
 

@@ -73,6 +73,12 @@ static inline struct writer *writer_reserve(unsigned kind)
 	return writer_has_room(writer) ? writer : writer_refill(kind);
 }
 
+/*
+ * Writes an event of the process: it has one number, and may come in a signal handler. Over an event that is half
+ * written it is lost, and counted.
+ */
+void writer_put_rare(unsigned kind, uint64_t number);
+
 /* Between two checks whether the collector still exists: words of a thread, and time. */
 #define REJOIN_EVERY_WORDS 8192
 #define REJOIN_EVERY_US 500000

@@ -549,6 +549,20 @@ struct writer *writer_refill(unsigned kind)
 	return NULL;
 }
 
+void writer_put_rare(unsigned kind, uint64_t number)
+{
+	struct writer *writer;
+
+	if (!room_may_write(kind))
+		return;
+	writer = writer_reserve(kind);
+	writer_enter();
+	if (writer)
+		writer_put_number(writer, kind, number);
+	room_settle(thread_self.writer);
+	writer_leave();
+}
+
 /*
  * A slot is released while recording is stopped, too; the end of its thread is then not recorded. Recording may have
  * been started since the thread looked.

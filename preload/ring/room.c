@@ -97,6 +97,27 @@ void room_count_lost(struct writer *writer, unsigned kind)
 		thread_self.lost_block = WRITER_LOST_MALLOC;
 }
 
+void room_count_unwritten(unsigned kind)
+{
+	const struct writer *writer = thread_self.writer;
+	_Atomic uint64_t *lost = writer->slot	   ? writer->slot->lost
+				 : process->header ? process->header->lost_unslotted
+						   : NULL;
+
+	if (lost)
+		atomic_fetch_add_explicit(&lost[kind], 1, memory_order_relaxed);
+}
+
+bool room_may_write(unsigned kind)
+{
+	const struct writer *writer = thread_self.writer;
+
+	if (!thread_self.writing && !thread_self.nesting && (!writer->slot || writer_is_quiet(writer)))
+		return true;
+	room_count_unwritten(kind);
+	return false;
+}
+
 void writer_lose(struct writer *writer, unsigned kind)
 {
 	room_count_lost(writer, kind);

@@ -34,6 +34,15 @@ void room_settle(struct writer *writer);
 /* Counts an event as lost, as writer_lose() does. */
 void room_count_lost(struct writer *writer, unsigned kind);
 
+/* Counts an event that does not touch the writer as lost. */
+void room_count_unwritten(unsigned kind);
+
+/*
+ * Whether the calling thread may write an event that may come in a signal handler: no other one of its events is half
+ * written. False: the event is counted as lost.
+ */
+bool room_may_write(unsigned kind);
+
 /*
  * Sends events to the short path that loses them, until the tail moves. Where the ring is not full (the definition of
  * the event could not be written), or the tail is invalid, the next event takes the whole slow path.

@@ -96,10 +96,8 @@ struct rare_event {
 static void put_rare(void *argument)
 {
 	const struct rare_event *event = argument;
-	struct writer *writer = writer_reserve(event->kind);
 
-	if (writer)
-		writer_put_number(writer, event->kind, event->number);
+	writer_put_rare(event->kind, event->number);
 }
 
 /* Runs on its own stack: the program may be in a signal handler. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compile.h"
 #include "harness.h"
 #include "strike.h"
 
@@ -196,6 +197,35 @@ SCENARIO(storms, signals, SUPPORTED)
 	json_decref(report);
 }
 ALSO_CALLS_ONLY(storms, signals)
+
+/* The event of the fork never stands within another one: it is there, or it alone is lost. */
+SCENARIO(storms, forks_in_a_handler, SUPPORTED)
+{
+	const char *code = "import ctypes, sys\n"
+			   "def leaf(): pass\n"
+			   "forking = ctypes.CDLL(sys.argv[1]).forking\n"
+			   "forking(2000)\n"
+			   "for _ in range(3000000): leaf()\n"
+			   "print(forking(0))";
+	struct outcome *outcome;
+	json_t *info, *report;
+	long forks;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .args = {"-c", code, compile("forking.c", "forking.so", COMPILE_PLAIN)},
+		      .env = {"EVPROF_EVENTS=call", "EVPROF_RING_SIZE=64M"});
+	forks = atol(outcome->out);
+	expect(outcome, outcome->status == 0 && forks > 10, "it forks");
+	info = trace_info(outcome->trace);
+	report = trace_report(outcome->trace, NULL);
+	expect(outcome, info_events(info, "fork") + info_lost(info, "fork") == forks,
+	       "of %ld forks %ld are there, and %ld lost", forks, info_events(info, "fork"), info_lost(info, "fork"));
+	expect(outcome, report_calls(report, "<string>", "leaf") == 3000000, "each call is there: %ld",
+	       report_calls(report, "<string>", "leaf"));
+	expect_balanced(outcome, report);
+	json_decref(report);
+	json_decref(info);
+}
 
 SCENARIO(storms, forks_with_threads, SUPPORTED)
 {

@@ -323,6 +323,53 @@ Test(writer, the_fast_path_writes_what_the_slow_one_writes)
 	cr_assert_eq(ring_head(&slots[0]), 5);
 }
 
+/* A signal handler forks over an event that is half written, in whichever way, or over the thread's start. */
+Test(writer, a_rare_event_never_stands_within_another)
+{
+	struct writer *writer;
+	uint64_t at;
+
+	writer_enter();
+	writer_put_rare(WIRE_FORK, 1);
+	writer_leave();
+	cr_assert_eq(thread_self.writer, &writer_absent);
+	cr_assert_eq(atomic_load(&header->lost_unslotted[WIRE_FORK]), 1);
+	writer_put_rare(WIRE_FORK, 2);
+	writer = thread_self.writer;
+	cr_assert_eq(head_at(1), wire_extended(WIRE_FORK, 0, 2));
+	at = writer_take(writer, 1);
+	writer_put_rare(WIRE_FORK, 3);
+	writer_give_back(writer, at);
+	writer_enter();
+	writer_put_rare(WIRE_FORK, 4);
+	writer_leave();
+	thread_self.nesting++;
+	writer_put_rare(WIRE_FORK, 5);
+	thread_self.nesting--;
+	cr_assert_eq(writer->head, at);
+	cr_assert_eq(ring_head(&slots[0]), at);
+	cr_assert_eq(atomic_load(&slots[0].lost[WIRE_FORK]), 3);
+	writer_put_rare(WIRE_FORK, 6);
+	cr_assert_eq(head_at(at), wire_extended(WIRE_FORK, 0, 6));
+	cr_assert_eq(thread_self.writing, 0);
+}
+
+/* What was interrupted after its look at the room has a word in this lap. */
+Test(writer, a_rare_event_leaves_the_word_of_the_event_it_interrupts)
+{
+	struct writer *writer;
+
+	writer_put_rare(WIRE_FORK, 1);
+	writer = thread_self.writer;
+	while ((ring_head(&slots[0]) & (WORDS - 1)) != WORDS - 2) {
+		ring_consume(&slots[0], ring_head(&slots[0]));
+		put(WIRE_FORK, 2);
+	}
+	writer_put_rare(WIRE_FORK, 3);
+	cr_assert_eq(ring_head(&slots[0]), WORDS, "the last word of the lap is filled");
+	cr_assert_eq(writer_at(writer, writer->head), &words[0]);
+}
+
 /* An allocation that may be taken back, put by the fast path or by the slow one. */
 static void hold(struct writer *writer, uint64_t block, bool fast)
 {
