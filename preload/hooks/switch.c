@@ -30,6 +30,16 @@ void switch_stop(void)
 	process_unlock();
 }
 
+void switch_join_stopped(void)
+{
+	if (!process_is_stopped_child())
+		return;
+	thread_self.entered++; /* hooks are not set in between */
+	if (life_join_child())
+		switch_stop();
+	thread_self.entered--;
+}
+
 static int set_hooks(void *data)
 {
 	(void)data;
@@ -44,6 +54,7 @@ void switch_start(void)
 
 	if (!process_is_stopped())
 		return;
+	switch_join_stopped();
 	process_lock();
 	started = atomic_load(&process->status) == PROCESS_STOPPED;
 	if (started) {

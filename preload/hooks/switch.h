@@ -14,6 +14,12 @@
 
 #include <stdbool.h>
 
+/*
+ * In the child of a fork whose recording was stopped: joins, so that the collector can reach it, and stays stopped.
+ * Nothing elsewhere. At an audit event.
+ */
+void switch_join_stopped(void);
+
 /* Nothing if recording is stopped already, or the image records nothing. Any thread, with or without the GIL. */
 void switch_stop(void);
 

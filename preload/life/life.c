@@ -143,6 +143,18 @@ int life_join(int start)
 	return atomic_load(&process->status) == PROCESS_JOINED ? 0 : -ENOTCONN;
 }
 
+int life_join_child(void)
+{
+	if (!session.id[0])
+		return 0;
+	if (!config.children && getpid() != session.first) {
+		atomic_store(&process->status, PROCESS_OFF);
+		memory_forget_inherited();
+		return 0;
+	}
+	return !life_join(WIRE_START_FORK);
+}
+
 int life_recording(void)
 {
 	uint32_t status;
@@ -157,15 +169,9 @@ int life_recording(void)
 	}
 	if (likely(status == PROCESS_JOINED))
 		return 1;
-	if (status != PROCESS_UNJOINED || !session.id[0])
+	if (status != PROCESS_UNJOINED || process_is_stopped_child())
 		return 0;
-	/* The child of a fork, at its first event. */
-	if (!config.children && getpid() != session.first) {
-		atomic_store(&process->status, PROCESS_OFF);
-		memory_forget_inherited();
-		return 0;
-	}
-	return !life_join(WIRE_START_FORK);
+	return life_join_child(); /* at its first event */
 }
 
 void life_forked(void)

@@ -19,8 +19,14 @@
  */
 int life_join(int start);
 
-/* Whether this image records. Joins if it is the child of a fork that is to be recorded. 1 if recording. */
+/*
+ * Whether this image records. Joins if it is the child of a fork that is to be recorded, and that was not stopped
+ * (hooks/switch.h). 1 if recording.
+ */
 int life_recording(void);
+
+/* Joins in the child of a fork, unless children are not to be recorded. 1 if recording. */
+int life_join_child(void);
 
 /* Python starts once more in this image; none of its earlier objects is left. GIL held. */
 void life_begin_again(void);

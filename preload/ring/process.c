@@ -12,6 +12,7 @@
 #define LOCK_AT_END_MS 1000
 
 struct process *process;
+_Atomic bool process_forks_stopped;
 
 int process_init(void)
 {
@@ -149,6 +150,8 @@ void process_expect_thin(void)
 
 void process_set_status(uint32_t status)
 {
+	if (status != PROCESS_MOVING)
+		atomic_store(&process_forks_stopped, status == PROCESS_STOPPED);
 	/* Status first, then the room: a thread that sets its own room in between reads the status afterwards. */
 	atomic_store(&process->status, status);
 	process_look_again();

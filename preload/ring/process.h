@@ -92,12 +92,23 @@ struct process {
 
 extern struct process *process __attribute__((visibility("hidden"))); /* NULL until process_init() */
 
+/* Whether the recording was stopped when the image forked: it is so in the child, too, whose status is cleared. */
+extern _Atomic bool process_forks_stopped __attribute__((visibility("hidden")));
+
+/* The child of a fork before it joins, whose recording is stopped. */
+static inline bool process_is_stopped_child(void)
+{
+	return process && atomic_load(&process->status) == PROCESS_UNJOINED && atomic_load(&process_forks_stopped);
+}
+
 /* Whether hooks take themselves off: recording is stopped (hooks/switch.h), or nobody reads it any more. */
 static inline bool process_is_stopped(void)
 {
 	uint32_t status = process ? atomic_load_explicit(&process->status, memory_order_relaxed) : PROCESS_OFF;
 
-	return status == PROCESS_STOPPED || status == PROCESS_LEFT;
+	if (likely(status == PROCESS_JOINED))
+		return false;
+	return status == PROCESS_STOPPED || status == PROCESS_LEFT || process_is_stopped_child();
 }
 
 /* Creates the memory. Returns 0 or -errno. Called once, by the constructor, before any hook. */

@@ -291,6 +291,7 @@ static void begin_budget(void)
 
 void requests_look(void)
 {
+	switch_join_stopped();
 	if (!is_joined())
 		return;
 	if (unlikely(!tried) && has_handlers()) {

@@ -31,7 +31,8 @@ void requests_ask_look(void);
 
 /*
  * At an audit event, or as above: sets the handler of SIGURG once Python has its table of handlers, which the program
- * could read it from otherwise, and follows a request of the collector. GIL held.
+ * could read it from otherwise, and follows a request of the collector. A stopped child of a fork joins first, or it
+ * would get none. GIL held.
  */
 void requests_look(void);
 

@@ -137,6 +137,31 @@ SCENARIO(switch, signal, 6)
 }
 ALSO_CALLS_ONLY(switch, signal)
 
+/* Six processes are in the trace: two of three children have a child of their own. */
+static void expect_forked(const struct python *python, const char *variable)
+{
+	static const int active[] = {1, 1, 0};
+	struct outcome *outcome = run(.python = python, .args = {"@switched.py", "forked"}, .env = {variable});
+	json_t *said = printed(outcome);
+
+	json_decref(expect_trace(outcome, 6));
+	json_decref(expect_leaves(outcome, said));
+	for (size_t i = 0; i < sizeof(active) / sizeof(*active); i++)
+		expect(outcome, json_integer_value(json_array_get(json_object_get(said, "active"), i)) == active[i],
+		       "child %zu is %s", i, active[i] ? "recorded" : "stopped");
+	json_decref(said);
+}
+
+SCENARIO(switch, forked, SUPPORTED)
+{
+	python_needs(python, "ctypes");
+	expect_forked(python, NULL);
+	expect_forked(python, "EVPROF_START=0");
+	expect_forked(python, "EVPROF_EVENTS=call,line,mem");
+	expect_forked(python, "EVPROF_EVENTS=call,malloc");
+}
+ALSO_CALLS_ONLY(switch, forked)
+
 SCENARIO(switch, profiles, 6)
 {
 	json_t *said;
@@ -366,10 +391,12 @@ static unsigned count_in(const char *text, const char *words)
 	return count;
 }
 
-/* The child of a fork follows, too: it has the handler of its parent. */
-SCENARIO(switch, children, 6)
+static void expect_family(const struct python *python, const char *variable, const char *verb, const char *said)
 {
-	const char *work = "import os, time\ndef work(): time.sleep(0.001)\nos.fork()\nwhile 1: work()";
+	const char *work = "import os, time\n"
+			   "def work(): open(os.devnull).close(); time.sleep(0.001)\n"
+			   "os.fork()\n"
+			   "while 1: work()";
 	struct background *family;
 	struct outcome *outcome;
 	json_t *status;
@@ -377,7 +404,7 @@ SCENARIO(switch, children, 6)
 
 	if (geteuid() == 0)
 		cr_assert(unshare(CLONE_NEWNET) == 0);
-	family = background_start(&(struct job){.python = python, .args = {"-c", work}});
+	family = background_start(&(struct job){.python = python, .args = {"-c", work}, .env = {variable}});
 	for (unsigned i = 0; i < 200 && recorded < 2; i++) {
 		usleep(300000);
 		outcome = ask("status", "--json", NULL);
@@ -386,9 +413,21 @@ SCENARIO(switch, children, 6)
 		json_decref(status);
 	}
 	cr_assert_eq(recorded, 2, "%zu processes are recorded", recorded);
-	outcome = ask("stop", "all", NULL);
-	expect(outcome, count_in(outcome->err, "evprof: stopped ") == 2, "both have stopped");
+	outcome = ask(verb, "all", NULL);
+	expect(outcome, count_in(outcome->err, said) == 2, "both follow");
 	background_stop(family);
+}
+
+/* The child of a fork follows, too: it has the handler of its parent. */
+SCENARIO(switch, children, 6)
+{
+	expect_family(python, NULL, "stop", "evprof: stopped ");
+}
+
+/* One that is stopped joins for that at its first audit event. */
+SCENARIO(switch, stopped_children, SUPPORTED)
+{
+	expect_family(python, "EVPROF_START=0", "start", "evprof: recording ");
 }
 
 /* What is read from outside does not change. */

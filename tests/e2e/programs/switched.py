@@ -5,6 +5,7 @@ libevprof.so in Python's allocators and in the state of the thread (until 3.11),
 """
 import ctypes
 import json
+import os
 import sys
 import threading
 import time
@@ -203,7 +204,6 @@ def part_greenlets():
 
 def part_signal():
     """The signal comes to a thread that runs Python, one that waits, and one that is in C code."""
-    import os
     import signal
     found = []
 
@@ -239,6 +239,35 @@ def part_interpreters():
     leaves(20)
     run(other, "import os.path")
     return {"leaves": 20}
+
+
+def part_forked():
+    """What is stopped stays so in children, with an audit event (an open file) and without, until they start."""
+    start, active = evprof.evprof_start, evprof.evprof_active
+
+    def child(audits, starts):
+        if audits:
+            open(os.devnull).close()
+        leaves(1000)
+        if starts:
+            start()
+            leaves(5)
+            if os.fork() == 0:
+                leaves(2)
+                os._exit(0)
+            os.wait()
+        os._exit(int(active()))
+
+    evprof.evprof_stop()
+    statuses = []
+    for audits, starts in ((False, True), (True, True), (True, False)):
+        if os.fork() == 0:
+            child(audits, starts)
+        statuses.append(os.wait()[1] >> 8)
+    leaves(1000)
+    start()
+    leaves(20)
+    return {"leaves": 20 + 2 * (5 + 2), "active": statuses}
 
 
 print(json.dumps(globals()["part_" + sys.argv[1]]()))
