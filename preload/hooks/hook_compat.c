@@ -5,8 +5,8 @@
  *                                               front of the program's at once. In all versions the program's does not
  *                                               get the ends of C calls whose starts it did not get.
  *   cProfile's enable() and disable()           until 3.11, likewise
- *   sys.settrace                                only to distinguish it from Python's removal of a trace function that
- *                                               raised
+ *   sys.settrace                                to distinguish it from Python's removal of a trace function that
+ *                                               raised, and to remove evprof's before
  *   sys.monitoring's functions with a tool id   the id that the program names is the program's: evprof takes another
  *   sys.monitoring.register_callback            exceptions of the program's callbacks are detected
  *   id, and the attribute f_code of frames      raise no audit events that nobody but evprof would get
@@ -167,9 +167,10 @@ static struct object *setprofile(struct object *self, void *a, void *b, void *c)
 	return result;
 }
 
-/* Wrapped only to distinguish it from what Python does with a trace function that raised. */
+/* Wrapped to distinguish it from what Python does with a trace function that raised, and for hooks_line.c. */
 static struct object *settrace(struct object *self, void *a, void *b, void *c)
 {
+	hooks_line_take_off();
 	return call_unaudited(real_settrace, self, a, b, c);
 }
 

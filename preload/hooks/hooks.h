@@ -103,6 +103,9 @@ void hooks_profile_remove(struct thread_state *state);
 void hooks_profile_forget(void);
 void hooks_line_remove(struct thread_state *state);
 
+/* Takes it off the calling thread, which is stopped, or in which the program is about to set its own. GIL held. */
+void hooks_line_take_off(void);
+
 /* Records that the running function reaches a line. GIL held. */
 void hooks_line_record(long line);
 
@@ -281,8 +284,8 @@ bool install_may_be_state(pthread_key_t key);
 void install_profile_changes(void);
 
 /*
- * From 3.11 on: Python removes a trace function that raised. An end that it refused is not reported to profile
- * functions.
+ * The program sets a trace function, or Python removes one that raised. From 3.11 on an end that it refused is not
+ * reported to profile functions.
  */
 void install_trace_changes(void);
 

@@ -61,11 +61,16 @@ void hooks_line_remove(struct thread_state *state)
 		*trace_field(state) = NULL;
 }
 
-/* Recording is stopped: takes the trace function of this thread off. */
-static void take_off(void)
+/*
+ * Until 3.9 Python counts the trace functions that were set by PyEval_SetTrace(), and at 0 no thread has lines. In a
+ * thread that began with it, evprof's is not counted: it has to be gone when the program sets or removes its own.
+ */
+void hooks_line_take_off(void)
 {
-	if (python.layout.state_profile)
-		*trace_field(python.current_thread_state()) = NULL;
+	python_profile *current = trace_field(python.current_thread_state());
+
+	if (python.layout.state_profile && *current == trace)
+		*current = NULL;
 }
 
 static int trace(struct object *self, struct object *frame, int what, struct object *argument)
@@ -74,7 +79,7 @@ static int trace(struct object *self, struct object *frame, int what, struct obj
 	if (what == TRACE_LINE && !(filter_hides && is_hidden(frame)))
 		hooks_line_record(python.PyFrame_GetLineNumber(frame));
 	if (unlikely(process_is_stopped()))
-		take_off();
+		hooks_line_take_off();
 	return 0;
 }
 
@@ -93,6 +98,6 @@ void hooks_line_set(void)
 /* The other marks that a thread is traced were set with the profile function. */
 void hooks_line_set_new(struct thread_state *state)
 {
-	if (is_wanted())
+	if (is_wanted() && !*trace_field(state))
 		*trace_field(state) = trace;
 }

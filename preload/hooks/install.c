@@ -322,6 +322,8 @@ void install_profile_changes(void)
 
 void install_trace_changes(void)
 {
+	if (!thread_self.entered && calls_possible)
+		hooks_line_take_off(); /* by PyEval_SetTrace() */
 	if (!thread_self.entered && calls_possible && python_has(PYTHON_OWN_FRAMES))
 		writer_expect_stack();
 }

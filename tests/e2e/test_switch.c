@@ -175,6 +175,16 @@ SCENARIO(switch, profiles, 6)
 }
 ALSO_CALLS_ONLY(switch, profiles)
 
+SCENARIO(switch, traces, 6)
+{
+	json_t *said;
+	struct outcome *outcome = expect_part(python, "traces", "EVPROF_EVENTS=call,line", &said);
+
+	expect(outcome, number(said, "seen") == 15, "the program's function saw %lld lines of leaf",
+	       number(said, "seen"));
+	json_decref(said);
+}
+
 SCENARIO(switch, greenlets, 6)
 {
 	json_t *said;

@@ -157,6 +157,20 @@ def settrace():
     print(sys.gettrace())
 
 
+def settrace_in_other_threads():
+    """Threads that remove the trace function that they do not have, by Python and by C, leave the main thread its own."""
+    import ctypes
+    log = Log()
+    known.work(100)
+    sys.settrace(log)
+    in_thread(sys.settrace, None)
+    in_thread(ctypes.pythonapi.PyEval_SetTrace, None, None)
+    known.work(100)
+    sys.settrace(None)
+    known.work(100)
+    log.show("settrace")
+
+
 def both():
     """A profile and a trace function, one set inside of the other."""
     profile, trace = Log(), Log()

@@ -164,6 +164,33 @@ def part_profiles():
     return {"leaves": 15, "seen": len(seen), "same": same, "none": sys.getprofile() is None}
 
 
+def part_traces():
+    """A trace function of the program's stays in its thread."""
+    barrier, seen = threading.Barrier(2), []
+
+    def trace(frame, event, argument):
+        if event == "line" and frame.f_code is leaf.__code__:
+            seen.append(event)
+        return trace
+
+    def traced():
+        sys.settrace(trace)
+        for _ in range(3):
+            leaves(5)
+            barrier.wait()
+            barrier.wait()
+        sys.settrace(None)
+
+    thread = threading.Thread(target=traced)
+    thread.start()
+    for switch in (evprof.evprof_stop, evprof.evprof_start, int):
+        barrier.wait()
+        switch()
+        barrier.wait()
+    thread.join()
+    return {"leaves": 10, "seen": len(seen)}
+
+
 def part_traced():
     """tracemalloc goes over evprof's allocators."""
     import tracemalloc
