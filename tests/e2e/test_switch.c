@@ -108,6 +108,16 @@ SCENARIO(switch, waiting, 6)
 PART(without_gil, 6)
 PART(interpreters, 6)
 
+SCENARIO(switch, stays, 12)
+{
+	json_t *said;
+	struct outcome *outcome = expect_part(python, "stays", NULL, &said);
+	const char *on = json_string_value(json_object_get(said, "on"));
+
+	expect(outcome, on && !strcmp(on, "101"), "events are on, off, and on: %s", on);
+	json_decref(said);
+}
+
 /* The time in which recording was stopped is no function's, also in a thread that had no event meanwhile. */
 SCENARIO(switch, threads, 6)
 {

@@ -297,4 +297,37 @@ def part_forked():
     return {"leaves": 20 + 2 * (5 + 2), "active": statuses}
 
 
+def part_stays():
+    """A thread that stays in another interpreter of the same GIL: its events are on, off, and on again."""
+    try:
+        import _interpreters as interpreters
+        other = interpreters.create("legacy")
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+        other = interpreters.create(isolated=False)
+    (steps, step), (results, result) = os.pipe(), os.pipe()
+    source = """
+import opcode, os
+def leaf(): pass
+def probe(): pass
+for count in (10, 1000, 20):
+    os.read(%d, 1)
+    for _ in range(2):
+        open(os.devnull).close()
+        for _ in range(count): leaf()
+    probe()
+    os.write(%d, b"%%d" %% (probe.__code__._co_code_adaptive[0] == opcode.opmap["INSTRUMENTED_RESUME"]))
+""" % (steps, result)
+    source = "exec(compile(%r, %r, 'exec'))" % (source, __file__)
+    thread = threading.Thread(target=interpreters.run_string, args=(other, source))
+    thread.start()
+    on = b""
+    for switch in (int, evprof.evprof_stop, evprof.evprof_start):
+        switch()
+        os.write(step, b"x")
+        on += os.read(results, 1)
+    thread.join()
+    return {"leaves": 2 * 10 + 2 * 20, "on": on.decode()}
+
+
 print(json.dumps(globals()["part_" + sys.argv[1]]()))
