@@ -17,19 +17,22 @@ enum log_level log_level = LOG_WARNING;
 
 /*
  * A write must not end a program that writes nothing to stderr itself if a pipe has no reader, nor block it if the pipe
- * is full. A SIGPIPE that was pending before is the program's.
+ * is full, nor stop a background job if the terminal stops those that write (stty tostop): the terminal takes the line
+ * of a thread that blocks SIGTTOU. A SIGPIPE that was pending before is the program's.
  */
 static void write_line(const char *line, size_t bytes)
 {
 	const struct timespec at_once = {0};
 	struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
-	sigset_t broken, before, pending;
+	sigset_t broken, blocked, before, pending;
 
 	if (poll(&out, 1, FULL_WAIT_MS) != 1)
 		return;
 	sigemptyset(&broken);
 	sigaddset(&broken, SIGPIPE);
-	if (sigpending(&pending) || pthread_sigmask(SIG_BLOCK, &broken, &before))
+	blocked = broken;
+	sigaddset(&blocked, SIGTTOU);
+	if (sigpending(&pending) || pthread_sigmask(SIG_BLOCK, &blocked, &before))
 		return;
 	if (write(STDERR_FILENO, line, bytes) < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
 		sigtimedwait(&broken, NULL, &at_once);

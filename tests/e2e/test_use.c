@@ -536,6 +536,23 @@ SCENARIO(use, stderr_that_nobody_reads, SUPPORTED)
 	}
 }
 
+/* A background job that writes nothing itself is not stopped for evprof's line (stty tostop). */
+SCENARIO_SOME(use, stderr_that_stops_jobs, SUPPORTED)
+{
+	struct job job = {.how = JOB_BARE, .args = {"python3", "@in_background.py", "env"}, .timeout_s = 20};
+	struct outcome *outcome;
+	int n = 3;
+
+	job.args[n++] = text("LD_PRELOAD=%s", build_path("libevprof.so"));
+	for (int i = 0; python->command[i]; i++)
+		job.args[n++] = python->command[i];
+	job.args[n++] = "-c";
+	job.args[n] = "pass";
+	outcome = job_run(&job);
+	expect(outcome, outcome->status == 0 && strstr(outcome->out, " 0 lost, in "), "it ends, and the line is there");
+	json_decref(expect_trace(outcome, 1));
+}
+
 /* A wrong variable gets its line before Python ignores SIGPIPE; evprof run has its own line, after the program. */
 SCENARIO(use, stderr_closed_by_its_reader, SUPPORTED)
 {
