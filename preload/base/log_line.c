@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <time.h>
@@ -41,14 +42,16 @@ static void write_line(const char *line, size_t bytes)
 
 void log_line(enum log_level level, const char *format, ...)
 {
-	int saved_errno = errno;
+	int saved_errno = errno, cancel_state;
 	char line[LINE_BYTES];
 	va_list args;
 
 	if (level > log_level)
 		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	va_start(args, format);
 	write_line(line, shown_message(line, sizeof(line), "evprof: ", format, args));
 	va_end(args);
+	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved_errno;
 }

@@ -8,6 +8,7 @@
 #include "base/own_stack.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -86,15 +87,13 @@ static bool call_there(void)
 }
 #endif
 
-void own_stack_call(void (*call)(void *argument), void *argument)
+static void call_on_stack(void (*call)(void *argument), void *argument)
 {
-	int saved_errno = errno;
 	sigset_t all, before;
 	bool done;
 
 	if (!own_stack_is_wanted() || atomic_flag_test_and_set(&taken)) {
 		call(argument);
-		errno = saved_errno;
 		return;
 	}
 	sigfillset(&all);
@@ -106,6 +105,15 @@ void own_stack_call(void (*call)(void *argument), void *argument)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!done)
 		call(argument);
+}
+
+void own_stack_call(void (*call)(void *argument), void *argument)
+{
+	int saved_errno = errno, cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	call_on_stack(call, argument);
+	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved_errno;
 }
 

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* Calls a function, on another stack if this one is an alternate signal stack. Keeps errno. */
+/* Calls a function, on another stack if this one is an alternate signal stack. Keeps errno; no cancellation point. */
 void own_stack_call(void (*call)(void *argument), void *argument);
 
 /* Whether own_stack_call() would use another stack. */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -106,7 +107,7 @@ static int connect_to(const char *name, int tries)
 	return STRANGER;
 }
 
-enum poke handshake_poke(void)
+static enum poke poke(void)
 {
 	int fd;
 
@@ -118,6 +119,17 @@ enum poke handshake_poke(void)
 	if (fd == -ECONNREFUSED || fd == -ENOENT || fd == STRANGER)
 		return POKE_NOBODY;
 	return fd >= 0 || fd == -EAGAIN ? POKE_WOKEN : POKE_FAILED;
+}
+
+enum poke handshake_poke(void)
+{
+	enum poke result;
+	int cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	result = poke();
+	pthread_setcancelstate(cancel_state, NULL);
+	return result;
 }
 
 static void add_argv(struct text *text, char *scratch, size_t size)

@@ -2,7 +2,7 @@
  * refill.c - the slow path of the hooks: gives a thread its ring, waits for room, closes gaps, writes the stack.
  *
  * Called from hooks, with or without the GIL. Therefore it allocates nothing, takes no lock but the process's own,
- * keeps errno, and bounds every wait.
+ * keeps errno, and bounds every wait. Nor is a thread cancelled in it: malloc() is no cancellation point.
  */
 #include <errno.h>
 #include <limits.h>
@@ -516,12 +516,14 @@ static struct writer *find_or_begin(unsigned kind)
 
 static __attribute__((noinline)) struct writer *look_for_room(unsigned kind)
 {
-	int saved_errno = errno;
+	int saved_errno = errno, cancel_state;
 	struct writer *writer;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	writer_enter();
 	writer = find_or_begin(kind);
 	writer_leave();
+	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved_errno;
 	return writer;
 }

@@ -4,6 +4,7 @@
 #include "ring/process.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <time.h>
 
 #include "base/lock.h"
@@ -26,6 +27,7 @@ void process_lock(void)
 {
 	writer_enter(); /* a signal handler over the holder would wait for itself */
 	lock_take(&process->lock);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &process->cancel_state);
 }
 
 bool process_lock_at_end(void)
@@ -34,14 +36,19 @@ bool process_lock_at_end(void)
 
 	writer_enter();
 	taken = lock_take_within(&process->lock, LOCK_AT_END_MS);
-	if (!taken)
+	if (taken)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &process->cancel_state);
+	else
 		writer_leave();
 	return taken;
 }
 
 void process_unlock(void)
 {
+	int cancel_state = process->cancel_state;
+
 	lock_give(&process->lock);
+	pthread_setcancelstate(cancel_state, NULL);
 	writer_leave();
 }
 

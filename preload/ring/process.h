@@ -61,6 +61,7 @@ struct watch_listener {
 struct process {
 	_Atomic uint32_t status;
 	_Atomic uint32_t lock;		    /* guards joining and definitions */
+	int cancel_state;		    /* of the thread that holds it, which is not cancelled meanwhile */
 	bool defines;			    /* holds the right to write definitions (ring_definitions_take()) */
 	_Atomic uint32_t stalled_heartbeat; /* 1 + the heartbeat at which waiting for room was given up */
 	pid_t pid;

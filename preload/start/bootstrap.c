@@ -11,6 +11,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -297,15 +298,17 @@ void bootstrap_look(void)
 {
 	static atomic_flag looks = ATOMIC_FLAG_INIT;
 	static uint64_t loads;
-	int saved_errno = errno;
+	int saved_errno = errno, cancel_state;
 
 	if (atomic_flag_test_and_set(&looks)) /* another thread */
 		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	if (!python.found && elf_symbols_changed(&loads) && python_is_here()) {
 		config_read(false); /* log level and switch; complaints only if Python is recorded */
 		if (python_find() && config.enabled)
 			wait_for_start();
 	}
+	pthread_setcancelstate(cancel_state, NULL);
 	atomic_flag_clear(&looks);
 	errno = saved_errno;
 }

@@ -176,6 +176,16 @@ SCENARIO(malloc, forks_of_threads, SUPPORTED)
 	cr_assert_eq(expect_counts(outcome), 5 * KINDS);
 }
 
+SCENARIO(malloc, cancelled_threads, SUPPORTED)
+{
+	const char *own = (needs_own_malloc(), library());
+	struct outcome *outcome = run(.python = python, .args = {"@mallocs.py", own, "cancelled"},
+				      .env = {MALLOC_EVENTS, "EVPROF_RING_SIZE=64K"});
+
+	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "done 1\n"),
+	       "the thread ends at its own cancellation point");
+}
+
 SCENARIO(malloc, atexit_handlers, SUPPORTED)
 {
 	const char *own = (needs_own_malloc(), library());

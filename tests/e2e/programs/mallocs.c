@@ -221,6 +221,36 @@ void mallocs_end(void)
 	print_counts(&ending);
 }
 
+/* ---- a thread that is cancelled: at its cancellation points, of which malloc() and fork() are none */
+
+static volatile long done;
+
+static void *cancelled(void *unused)
+{
+	(void)unused;
+	pthread_cancel(pthread_self());
+	for (unsigned i = 0; i < 300000; i++) {
+		void *volatile block = malloc(48);
+
+		free(block);
+	}
+	if (!fork())
+		_exit(0);
+	done = 1;
+	pthread_testcancel();
+	done = 2;
+	return NULL;
+}
+
+void mallocs_cancelled(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, cancelled, NULL);
+	pthread_join(thread, NULL);
+	print_line("done %ld\n", done);
+}
+
 /* ---- fork of a process whose other threads allocate */
 
 static volatile int stop;

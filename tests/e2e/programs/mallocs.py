@@ -21,6 +21,8 @@ if what == "threads":
     library.mallocs_threads(int(sys.argv[3]), int(sys.argv[4]))
 elif what == "end":
     library.mallocs_end()
+elif what == "cancelled":
+    library.mallocs_cancelled()
 elif what == "fork":
     library.mallocs_fork(int(sys.argv[3]))
 elif what == "exit":
