@@ -271,7 +271,6 @@ static void move_behind(struct kept *kept, struct kept_chunk *chunk, struct kept
 	chunk->before->after = chunk->after;
 	chunk->after->before = chunk->before;
 	chunk->after->gap = true;
-	kept->dropped_bytes += chunk->bytes;
 	chunk->before = before;
 	chunk->after = after;
 	chunk->gap = after->gap;

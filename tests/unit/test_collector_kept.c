@@ -15,6 +15,7 @@
 #include <zlib.h>
 
 #include "collector/trace/kept.h"
+#include "collector/trace/trace_output.h"
 #include "evprof/wire.h"
 #include "tools/shared/file/trace_writer.h"
 
@@ -266,6 +267,24 @@ Test(collector_kept, space_goes_back)
 		listed += present[i] ? model[i].bytes + 4096 : 0;
 	cr_expect((uint64_t)status.st_blocks * 512 < listed + (512 << 10), "%llu of %llu bytes on disk",
 		  (unsigned long long)status.st_blocks * 512, (unsigned long long)listed);
+	end();
+}
+
+/* A state that moves into a gap takes nothing from what remains, and gives nothing back either. */
+Test(collector_kept, moved_states_are_not_counted_twice)
+{
+	uint64_t left = sizeof(struct trace_header);
+	struct trace_output trace;
+
+	begin(13, (struct setting_keep){.bytes = 60000});
+	write_many();
+	kept_hold(&kept, &writer, 1, 1);
+	read_index();
+	for (unsigned i = 0; i < count; i++)
+		left += present[i] * model[i].bytes;
+	trace = (struct trace_output){.writer = writer, .kept = kept};
+	cr_expect_eq(trace_output_bytes(&trace), left, "%lld bytes on disk, %llu in chunks",
+		     (long long)trace_output_bytes(&trace), (unsigned long long)left);
 	end();
 }
 
