@@ -339,6 +339,7 @@ int session_join(struct session *session, const struct control_message *join, in
 	end_predecessor(session, join, process, now_ns);
 	pending_children_joined(&session->pending, session->processes, join);
 	process->number = session->trace.process_count++;
+	session->trace.open_processes++;
 	process->next = session->processes;
 	session->processes = process;
 	if (join->native)

@@ -91,6 +91,7 @@ static void write_end(struct process *process, const char *how, uint64_t now_ns)
 	process->trace->lost += meta_lost(&end.lost);
 	trace_output_json(process->trace, process->number, TRACE_NOBODY, meta_process_end(&end, process->header),
 			  KEPT_END);
+	process->trace->open_processes--;
 	process->complete = true;
 	process->replaced = !strcmp(how, "exec");
 	log_info("process %d has ended (%s)", (int)process->pid, how);

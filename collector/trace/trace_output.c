@@ -177,7 +177,7 @@ static void keep_room(struct trace_output *trace)
 	room = trace->disk_short ? disk_room : room;
 	trace->writer.limit_bytes = room == UINT64_MAX ? 0 : trace->writer.offset + room;
 	trace->writer.closing_bytes =
-	    TRACE_CLOSING_BYTES + (uint64_t)(trace->open_threads + trace->process_count) * CLOSING_EACH_BYTES;
+	    TRACE_CLOSING_BYTES + (uint64_t)(trace->open_threads + trace->open_processes) * CLOSING_EACH_BYTES;
 }
 
 /* Returns the result of writing, after noting a chunk that began at that offset. */

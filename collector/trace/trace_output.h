@@ -47,7 +47,7 @@ struct trace_output {
 
 	uint32_t process_count; /* images that ever joined; the number of the next one */
 	uint32_t thread_count;	/* the number of the next one, unless one is free again */
-	uint32_t open_threads;
+	uint32_t open_threads, open_processes;
 	uint64_t events; /* in the file */
 	uint64_t lost;	 /* of threads and processes that have ended */
 

@@ -962,6 +962,29 @@ Test(collector_session, joins_of_one_process_give_descriptors_back)
 		fake_target_free(&targets[i]);
 }
 
+/* The file has room for the ends of what runs, not of what ever ran. */
+Test(collector_session, images_that_have_ended_need_no_room)
+{
+	struct fake_target targets[10];
+	struct trace *trace;
+
+	for (unsigned i = 0; i < 10; i++) {
+		cr_assert_eq(fake_target_new(&targets[i], RING_BYTES_MIN, 8), 0);
+		join(&targets[i], (struct fake_join){.program = "prog", .start = "exec"});
+	}
+	fake_thread_start(&targets[9], 0, 77, 2000);
+	fake_call(&targets[9], 0, WIRE_CALL, 1, 1);
+	while (ring_tail(&targets[9].slots[0]) == 0)
+		turn(1);
+	cr_expect_eq(collector.sessions->trace.writer.closing_bytes, TRACE_CLOSING_BYTES + 2 * 1024,
+		     "of one process and one thread");
+	trace = read_left(&targets[9]);
+	cr_expect_eq(trace->end.processes, 10);
+	trace_close(trace);
+	for (unsigned i = 0; i < 10; i++)
+		fake_target_free(&targets[i]);
+}
+
 /* Who has filled its part of the disk loses what comes later; the file is whole. */
 Test(collector_session, traces_of_a_user_have_a_limit)
 {
