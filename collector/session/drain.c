@@ -70,6 +70,7 @@ static struct slot_reader *open_reader(struct process *process, unsigned index)
 	    process->trace, process->number, reader->thread,
 	    meta_thread(process->number, reader->thread, reader->tid, reader->ticks, atomic_load(&slot->sampled) != 0),
 	    KEPT_STATE);
+	reader->in_trace = !process->trace->failed;
 	if (!is_ring(&process->layout, reader->data_offset, reader->data_words))
 		reader_damaged(process, reader, "its ring is not inside the memfd");
 	return reader;
@@ -234,9 +235,13 @@ static void close_reader(struct process *process, unsigned index, bool reuse, ui
 	invariant(reader->tail == reader->head);
 	reader_lost(process, index, &lost);
 	sum = meta_lost(&lost);
-	write_last_words(process, reader, sum > reader->in_gaps ? sum - reader->in_gaps : 0, end_ticks);
-	trace_output_json(process->trace, process->number, reader->thread,
-			  meta_thread_end(reader->thread, &reader->events, &lost), KEPT_END);
+	if (reader->in_trace) {
+		write_last_words(process, reader, sum > reader->in_gaps ? sum - reader->in_gaps : 0, end_ticks);
+		trace_output_json(process->trace, process->number, reader->thread,
+				  meta_thread_end(reader->thread, &reader->events, &lost), KEPT_END);
+	} else {
+		meta_add(&process->lost_unlisted, &lost);
+	}
 	process->trace->lost += sum;
 	process->totals.lost += sum;
 	process->trace->open_threads--;

@@ -41,6 +41,7 @@ struct slot_reader {
 	unsigned turn;	   /* of the next ring_note_tail() */
 	bool wanted;	   /* read in this round */
 	bool ended;
+	bool in_trace;		   /* the file has its beginning; not one that came when the file was full */
 	bool corrupt;		   /* no longer read */
 	struct meta_counts events; /* in the trace */
 	struct meta_counts lost;   /* lost by the collector: unknown words, failed writes */
@@ -120,6 +121,9 @@ struct process {
 	struct resident resident;
 	struct process_totals totals;
 
+	struct meta_counts lost_unlisted; /* of threads that have ended, and are not in the trace */
+
+	bool in_trace;	 /* the file has its beginning */
 	bool dead;	 /* according to the pidfd */
 	bool complete;	 /* all its events are in the trace */
 	bool superseded; /* complete, and another image of the process has joined: no answer is awaited */

@@ -263,6 +263,7 @@ static void describe_process(struct session *session, struct process *process, c
 			  meta_process(&shown, process->number, process->pid, layout->clock_kind, layout->clock_shift,
 				       layout->start_ticks),
 			  KEPT_STATE);
+	process->in_trace = !session->trace.failed;
 }
 
 /* Writes the SYMBOL definitions of a process. Callback of the resolver. */

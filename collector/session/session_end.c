@@ -89,8 +89,10 @@ static void write_end(struct process *process, const char *how, uint64_t now_ns)
 	end.status = process->status;
 	end.sampler_lost = process->sampler.lost;
 	process->trace->lost += meta_lost(&end.lost);
-	trace_output_json(process->trace, process->number, TRACE_NOBODY, meta_process_end(&end, process->header),
-			  KEPT_END);
+	meta_add(&end.lost, &process->lost_unlisted);
+	if (process->in_trace)
+		trace_output_json(process->trace, process->number, TRACE_NOBODY,
+				  meta_process_end(&end, process->header), KEPT_END);
 	process->trace->open_processes--;
 	process->complete = true;
 	process->replaced = !strcmp(how, "exec");

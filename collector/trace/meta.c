@@ -292,6 +292,12 @@ char *meta_summary(const struct meta_summary *summary)
 				     text_or_null(summary->error), "absent", text_or_null(summary->absent)));
 }
 
+void meta_add(struct meta_counts *sum, const struct meta_counts *counts)
+{
+	for (unsigned kind = 0; kind < WIRE_KINDS; kind++)
+		sum->of[kind] += counts->of[kind];
+}
+
 uint64_t meta_lost(const struct meta_counts *counts)
 {
 	uint64_t sum = counts->of[WIRE_NONE];

@@ -70,6 +70,8 @@ char *meta_thread_end(uint32_t thread, const struct meta_counts *events, const s
 char *meta_process_end(const struct meta_process_end *end, const struct ring_header *header);
 char *meta_summary(const struct meta_summary *summary);
 
+void meta_add(struct meta_counts *sum, const struct meta_counts *counts);
+
 /* The sum of lost events, and of words of unknown kind. */
 uint64_t meta_lost(const struct meta_counts *counts);
 

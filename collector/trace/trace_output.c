@@ -195,15 +195,15 @@ static enum kept_kind kind_of(const struct trace_chunk *chunk)
 	return chunk->type == TRACE_CHUNK_EVENTS ? KEPT_EVENTS : KEPT_STATE;
 }
 
-int trace_output_chunk(struct trace_output *trace, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+static int write_chunk(struct trace_output *trace, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes,
+		       enum kept_kind kind)
 {
 	uint64_t offset = trace->writer.offset;
 
 	if (trace->failed)
 		return -EIO;
 	keep_room(trace);
-	return note_written(trace, trace_writer_chunk(&trace->writer, chunk, raw, raw_bytes), chunk, raw, offset,
-			    kind_of(chunk));
+	return note_written(trace, trace_writer_chunk(&trace->writer, chunk, raw, raw_bytes), chunk, raw, offset, kind);
 }
 
 static int write_last(struct trace_output *trace, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes,
@@ -214,6 +214,11 @@ static int write_last(struct trace_output *trace, const struct trace_chunk *chun
 	if (trace->failed && !trace->full)
 		return -EIO;
 	return note_written(trace, trace_writer_last(&trace->writer, chunk, raw, raw_bytes), chunk, raw, offset, kind);
+}
+
+int trace_output_chunk(struct trace_output *trace, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+{
+	return write_chunk(trace, chunk, raw, raw_bytes, kind_of(chunk));
 }
 
 int trace_output_last(struct trace_output *trace, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
@@ -232,7 +237,7 @@ void trace_output_json(struct trace_output *trace, uint32_t process, uint32_t th
 	const struct trace_chunk chunk = {.type = TRACE_CHUNK_META, .process = process, .thread = thread};
 
 	if (text)
-		write_last(trace, &chunk, text, strlen(text), kind);
+		(kind == KEPT_END ? write_last : write_chunk)(trace, &chunk, text, strlen(text), kind);
 	else
 		log_error("no memory left: a description is missing from %s", trace->path);
 	free(text);
@@ -259,7 +264,7 @@ void trace_output_use_clock(struct trace_output *trace, uint32_t kind, uint32_t 
 		trace->clocks[trace->clock_count++] = (struct trace_output_clock){.kind = kind, .shift = shift};
 }
 
-void trace_output_write_clocks(struct trace_output *trace, uint64_t now_ns)
+static void write_clocks(struct trace_output *trace, uint64_t now_ns, bool last)
 {
 	const struct trace_chunk chunk = {.type = TRACE_CHUNK_CLOCK, .process = TRACE_NOBODY, .thread = TRACE_NOBODY};
 	struct trace_clock records[TRACE_OUTPUT_CLOCKS];
@@ -269,7 +274,13 @@ void trace_output_write_clocks(struct trace_output *trace, uint64_t now_ns)
 	for (unsigned i = 0; i < trace->clock_count; i++)
 		clock_calibrate(trace->clocks[i].kind, trace->clocks[i].shift, &records[i]);
 	if (trace->clock_count > 0)
-		write_last(trace, &chunk, records, trace->clock_count * sizeof(records[0]), KEPT_LATEST);
+		(last ? write_last : write_chunk)(trace, &chunk, records, trace->clock_count * sizeof(records[0]),
+						  KEPT_LATEST);
+}
+
+void trace_output_write_clocks(struct trace_output *trace, uint64_t now_ns)
+{
+	write_clocks(trace, now_ns, false);
 }
 
 void trace_output_renew_clocks(struct trace_output *trace, bool written, uint64_t now_ns)
@@ -286,7 +297,7 @@ void trace_output_close(struct trace_output *trace, bool release, uint64_t now_n
 	int error = 0;
 
 	if (trace->process_count > 0 && (!trace->failed || trace->full)) {
-		trace_output_write_clocks(trace, now_ns);
+		write_clocks(trace, now_ns, true);
 		error = kept_index(&trace->kept, &trace->writer);
 		if (!error)
 			error = trace_writer_finish(&trace->writer, trace->events, trace->lost, trace->process_count);

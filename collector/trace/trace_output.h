@@ -77,8 +77,8 @@ void trace_output_open_failed(struct trace_output *trace, int error);
 void trace_output_fail(struct trace_output *trace, const char *text);
 
 /*
- * A failed write fails the trace. The end of a thread or a process (trace_output_last) is written even when the disk is
- * full.
+ * A failed write fails the trace. The end of a thread or a process whose beginning is in the file (trace_output_last,
+ * KEPT_END) is written even when the disk is full.
  */
 int trace_output_chunk(struct trace_output *trace, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes);
 int trace_output_last(struct trace_output *trace, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes);

@@ -75,7 +75,7 @@ static long thread_count(const json_t *thread, const char *member, const char *k
 static long process_count(const json_t *process, const char *member, const char *kind)
 {
 	const json_t *thread;
-	long sum = 0;
+	long sum = thread_count(process, member, kind); /* "lost": of threads that are not in the trace */
 	size_t i;
 
 	json_array_foreach(json_object_get(process, "threads"), i, thread) sum += thread_count(thread, member, kind);

@@ -415,7 +415,11 @@ Test(collector_parts, a_full_file_takes_its_end_and_nothing_else)
 	cr_assert_eq(trace_writer_chunk(&writer, &chunk, noise, 1000), -EFBIG, "1700 bytes are kept for the end");
 	cr_assert_eq(trace_writer_chunk(&writer, &chunk, noise, 8), -EFBIG, "even if it would fit");
 	cr_assert_eq(trace_writer_last(&writer, &chunk, noise, 500), 0);
-	cr_assert_eq(trace_writer_finish(&writer, 0, 0, 0), 0);
+	cr_assert_eq(trace_writer_last(&writer, &chunk, noise, 2000), -EFBIG, "more than was kept");
+	while (trace_writer_last(&writer, &chunk, noise, 100) == 0)
+		continue;
+	cr_assert_eq(trace_writer_last(&writer, &chunk, noise, 100), -EFBIG);
+	cr_assert_eq(trace_writer_finish(&writer, 0, 0, 0), 0, "there is room for the index and the end");
 	cr_assert_eq(stat(path, &status), 0);
 	cr_assert_eq((uint64_t)status.st_size, writer.offset);
 	trace_writer_close(&writer);

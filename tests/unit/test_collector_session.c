@@ -1015,6 +1015,64 @@ Test(collector_session, traces_of_a_user_have_a_limit)
 	fake_target_free(&target);
 }
 
+static void fill_trace(struct fake_target *target)
+{
+	uint32_t noise = 1;
+
+	collector.tools.users.limits.trace_bytes = 1 << 20;
+	collector.sessions->user->uid = 65534; /* as if it were another's */
+	while (!collector.sessions->trace.full) {
+		while (!fake_has_room(target, 0, 1))
+			collector_turn(&collector, WAIT_MS);
+		noise = noise * 1103515245 + 12345;
+		fake_call(target, 0, WIRE_CALL, noise >> 6, noise);
+	}
+}
+
+/* The file does not grow by threads and images that begin then, and what they lose is in the end of their process. */
+Test(collector_session, a_full_trace_has_no_beginnings)
+{
+	struct fake_target target, next;
+	uint64_t full_bytes;
+	struct trace *trace;
+	char path[256];
+
+	begin(&target);
+	fill_trace(&target);
+	full_bytes = collector.sessions->trace.writer.offset;
+	for (unsigned i = 0; i < 300; i++) {
+		while (atomic_load(&target.slots[5].state) != RING_SLOT_FREE)
+			collector_turn(&collector, WAIT_MS);
+		fake_thread_start(&target, 5, 1000 + i, 3000);
+		fake_call(&target, 5, WIRE_CALL, 1, 1);
+		fake_thread_end(&target, 5);
+	}
+	atomic_store(&target.header->lost_unslotted[WIRE_RETURN], 5);
+	while (atomic_load(&target.slots[5].state) != RING_SLOT_FREE)
+		collector_turn(&collector, WAIT_MS);
+	cr_expect_eq(collector.sessions->trace.writer.offset, full_bytes, "%llu bytes more",
+		     (unsigned long long)(collector.sessions->trace.writer.offset - full_bytes));
+	cr_assert_eq(fake_target_new(&next, RING_BYTES_MIN, 8), 0);
+	join(&next, (struct fake_join){.program = "prog", .start = "exec"});
+	fake_thread_start(&next, 0, 77, 2000);
+	fake_call(&next, 0, WIRE_CALL, 1, 1);
+	leave(&next);
+	while (collector_turn(&collector, WAIT_MS))
+		continue;
+	cr_expect_eq(atomic_load(&next.header->summary_events) + atomic_load(&next.header->summary_lost),
+		     target.emitted + 5 + 1);
+	snprintf(path, sizeof(path), "%s/prog.evp", folder);
+	trace = read_whole(path);
+	cr_expect_eq(trace->end.events + trace->end.lost, target.emitted + 5 + 1);
+	cr_expect_eq(trace->processes[0]->thread_count, 1);
+	cr_expect_eq(trace->processes[0]->lost[WIRE_CALL], 300);
+	cr_expect_eq(trace->processes[0]->lost[WIRE_RETURN], 5);
+	cr_expect_eq(trace->end.processes, 2);
+	trace_close(trace);
+	fake_target_free(&target);
+	fake_target_free(&next);
+}
+
 /* Who joins when no descriptor is left is read when others have ended. */
 Test(collector_session, joins_wait_for_descriptors)
 {

@@ -704,8 +704,10 @@ static int count_process(struct profile *profile, struct trace *trace, const str
 			error = take(owner, profile, process, thread);
 		profile_done(profile);
 	}
-	if (!error && !take)
+	if (!error && !take) {
 		error = fold_counts(profile, process, &counting);
+		profile->lost += trace_sum(process->lost);
+	}
 	counting_done(&counting);
 	return error;
 }

@@ -92,7 +92,7 @@ struct profile {
 	struct u64_map edge_numbers; /* caller + 1 << 32 | callee: number + 1 */
 	uint64_t unmatched;	     /* ends without a call, and calls that the end of another function closed */
 	uint64_t open;		     /* calls still open when the events of their thread ended */
-	uint64_t lost;		     /* events in gaps, as far as the gaps count them */
+	uint64_t lost;		     /* in gaps, as far as they count events, and of threads not in the trace */
 	struct profile_exceptions exceptions;
 	struct native_stack_counts native_stacks;
 };

@@ -383,7 +383,7 @@ static void print_process(struct output *output, struct trace *trace, const stru
 	for (size_t i = 0; i < process->thread_count; i++)
 		print_thread(output, trace, trace->threads[process->threads[i]]);
 	if (trace_sum(process->lost)) {
-		output_string(output, "  threads without a ring\n");
+		output_string(output, "  threads that are not in the trace\n");
 		print_counts(output, trace, "LOST: ", process->lost);
 	}
 }

@@ -104,7 +104,7 @@ struct trace_process {
 	json_t *meta;			 /* the "process" object; NULL: unknown */
 	json_t *end;			 /* the "process_end" object; NULL: none */
 	json_t *changes;		 /* an array of its "events" objects, by ticks; NULL: none */
-	uint64_t lost[WIRE_KINDS];	 /* of threads without a ring */
+	uint64_t lost[WIRE_KINDS];	 /* of threads that are not in the trace */
 	struct trace_resident *resident; /* its size over time, by ticks */
 	uint32_t resident_count;
 	size_t resident_allocated;

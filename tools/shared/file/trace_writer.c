@@ -295,8 +295,10 @@ static int write_chunk(struct trace_writer *writer, struct trace_chunk chunk, co
 	memset(payload + stored, 0, padded - stored);
 	if (!last)
 		writer->full = reserve_space(writer, sizeof(chunk) + padded + closing_bytes(writer));
-	if (!last && writer->full)
+	if (!last && writer->full) {
+		writer->last_end = writer->offset + closing_bytes(writer);
 		return writer->full;
+	}
 	return append_bytes(writer, packer->out, sizeof(chunk) + padded);
 }
 
@@ -370,8 +372,19 @@ int trace_writer_chunk(struct trace_writer *writer, const struct trace_chunk *ch
 	return writer->full ? writer->full : write_indexed(writer, chunk, raw, raw_bytes, false);
 }
 
+/* Whether a chunk leaves room for the index, with one entry more, and for the end. */
+static bool fits_the_end(const struct trace_writer *writer, size_t raw_bytes)
+{
+	uint64_t index_bytes = sizeof(struct trace_chunk) + (writer->entry_count + 1) * sizeof(writer->entries[0]);
+	uint64_t chunk_bytes = sizeof(struct trace_chunk) + ((raw_bytes + 7) & ~(size_t)7);
+
+	return writer->offset + chunk_bytes + index_bytes + sizeof(struct trace_end) <= writer->last_end;
+}
+
 int trace_writer_last(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
 {
+	if (!writer->error && writer->full && !fits_the_end(writer, raw_bytes))
+		return writer->full;
 	return write_indexed(writer, chunk, raw, raw_bytes, true);
 }
 

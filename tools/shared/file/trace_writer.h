@@ -23,9 +23,10 @@
 struct trace_packer;
 
 struct trace_writer {
-	int fd;	   /* owned; -1 when closed */
-	int error; /* -errno of the failed write; nothing is written afterwards */
-	int full;  /* -errno: there is room for the end of the file only */
+	int fd;		   /* owned; -1 when closed */
+	int error;	   /* -errno of the failed write; nothing is written afterwards */
+	int full;	   /* -errno: there is room for the end of the file only ... */
+	uint64_t last_end; /* ... which ends there at the latest */
 	struct trace_packer *packer;
 	uint64_t offset;
 	uint64_t reserved_end;	/* the file system reserves room up to here; UINT64_MAX: it cannot */
@@ -58,7 +59,10 @@ int trace_writer_open(struct trace_writer *writer, struct trace_packer *packer, 
  */
 int trace_writer_chunk(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes);
 
-/* The same for records at the end of the file, which may use the reserved room. */
+/*
+ * The same for records at the end of the file, which may use the reserved room. In a full file those that do not leave
+ * room for trace_writer_finish() are not written.
+ */
 int trace_writer_last(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes);
 
 /* Adds a chunk to the index, in the order of offsets, where the writer does not do it. 0 or -errno. */
