@@ -148,11 +148,30 @@ static json_t *answer_to(struct collector *collector, const struct request *requ
 	return describe(collector, request->target, &request->rights, now_ns);
 }
 
+static void begin_snapshots(struct collector *collector)
+{
+	for (struct request *request = collector->requests.first; request; request = request->next)
+		if (request->type == CONTROL_SNAPSHOT)
+			snapshot_begin(collector->sessions, request);
+}
+
+/* A snapshot waits until its rings are read, unless others have no place to wait. */
+static bool may_answer(const struct collector *collector, const struct request *request, uint64_t now_ns)
+{
+	return request->type != CONTROL_SNAPSHOT || collector->requests.count == REQUESTS_MAX ||
+	       snapshot_is_ready(collector->sessions, request, now_ns);
+}
+
 static void answer_requests(struct collector *collector, uint64_t now_ns)
 {
-	struct request *request;
+	struct request **link = &collector->requests.first, *request;
 
-	while ((request = requests_take(&collector->requests))) {
+	while (*link) {
+		if (!may_answer(collector, *link, now_ns)) {
+			link = &(*link)->next;
+			continue;
+		}
+		request = requests_take(&collector->requests, link);
 		answer_send(request->fd, answer_to(collector, request, now_ns));
 		free(request);
 	}
@@ -317,6 +336,7 @@ static bool run_round(struct collector *collector, struct drain_result *result)
 	collector->tools.drain.gathered =
 	    now_ns - collector->tools.drain.gathered_ns >= drain_gather_ns(&collector->tools.drain) ||
 	    asks_for_status(&collector->requests);
+	begin_snapshots(collector);
 	for (struct session *session = collector->sessions; session; session = session->next)
 		session_round(session, now_ns, result);
 	if (collector->tools.drain.gathered && result->words > 0)
@@ -352,6 +372,8 @@ static int patience_us(const struct collector *collector, uint64_t now_ns)
 {
 	int least_us = server_has_peers(collector->server) ? WAIT_US : SESSION_PATIENT_US;
 
+	if (collector->requests.first)
+		return SESSION_IMPATIENT_US;
 	for (const struct session *session = collector->sessions; session; session = session->next) {
 		int us = session_patience_us(session, now_ns);
 

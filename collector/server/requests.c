@@ -31,22 +31,20 @@ void requests_add(struct requests *requests, const struct control_message *messa
 	requests->count++;
 }
 
-struct request *requests_take(struct requests *requests)
+struct request *requests_take(struct requests *requests, struct request **link)
 {
-	struct request *request = requests->first;
+	struct request *request = *link;
 
-	if (request) {
-		requests->first = request->next;
-		requests->count--;
-	}
+	*link = request->next;
+	requests->count--;
 	return request;
 }
 
 void requests_done(struct requests *requests)
 {
-	struct request *request;
+	while (requests->first) {
+		struct request *request = requests_take(requests, &requests->first);
 
-	while ((request = requests_take(requests))) {
 		close(request->fd);
 		free(request);
 	}

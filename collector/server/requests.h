@@ -17,8 +17,9 @@ struct request {
 	char target[CONTROL_TARGET_MAX_BYTES];
 	enum control_action action; /* of a CONTROL_SWITCH */
 	char name[RING_REQUEST_NAME_BYTES];
-	uint32_t hold_ms; /* of a CONTROL_SNAPSHOT; 0: of a hold that is given up */
-	uint64_t hold;	  /* number of that hold */
+	uint32_t hold_ms;   /* of a CONTROL_SNAPSHOT; 0: of a hold that is given up */
+	uint64_t hold;	    /* number of that hold */
+	uint64_t wanted_ns; /* of a CONTROL_SNAPSHOT: what was recorded before is read first; 0: not begun */
 };
 
 /* All zeros: none. */
@@ -31,8 +32,8 @@ struct requests {
 void requests_add(struct requests *requests, const struct control_message *message, int fd,
 		  const struct peer_rights *rights);
 
-/* Removes the oldest; the caller answers it and frees it. NULL: none waits. */
-struct request *requests_take(struct requests *requests);
+/* Removes the one at the link; the caller answers it and frees it. */
+struct request *requests_take(struct requests *requests, struct request **link);
 
 /* Closes the connections of those that are not answered. */
 void requests_done(struct requests *requests);

@@ -36,16 +36,45 @@ static struct meant find_meant(const struct request *request, const struct sessi
 	return meant;
 }
 
-static void write_all(struct session *session, uint64_t now_ns)
+static bool has_meant(const struct request *request, const struct session *session)
 {
-	struct drain_result ignored = {0};
+	const struct process *process = session->processes;
 
-	for (struct process *process = session->processes; process; process = process->next)
-		if (!process->complete) {
-			drain_process(process, DRAIN_FLUSH, UINT64_MAX, now_ns, &ignored);
-			process_write_events(process);
-		}
-	trace_output_write_clocks(&session->trace, now_ns);
+	while (process && !is_meant(request, process))
+		process = process->next;
+	return process && session->trace.writer.fd >= 0 && !session->trace.failed && !session->trace.closed;
+}
+
+void snapshot_begin(struct session *sessions, struct request *request)
+{
+	if (!request->hold_ms || request->wanted_ns)
+		return;
+	request->wanted_ns = clock_now_ns();
+	for (struct session *session = sessions; session; session = session->next)
+		if (has_meant(request, session))
+			session_want(session, request->wanted_ns);
+}
+
+bool snapshot_is_ready(const struct session *sessions, const struct request *request, uint64_t now_ns)
+{
+	for (const struct session *session = sessions; session; session = session->next)
+		if (has_meant(request, session) && !session_is_read(session, request->wanted_ns, now_ns))
+			return false;
+	return true;
+}
+
+/* All events until then are in the file: those before the request, and what the last rounds have read. */
+static uint64_t end_of(const struct session *session, const struct request *request)
+{
+	uint64_t end_ns = UINT64_MAX;
+
+	for (const struct process *process = session->processes; process; process = process->next) {
+		uint64_t read_ns = process->read_ns > request->wanted_ns ? process->read_ns : request->wanted_ns;
+
+		if (!process->complete && read_ns < end_ns)
+			end_ns = read_ns;
+	}
+	return end_ns;
 }
 
 static json_t *prepare(struct session *session, const struct request *request, const struct meant *meant,
@@ -56,13 +85,14 @@ static json_t *prepare(struct session *session, const struct request *request, c
 	uint64_t hold;
 
 	now_ns = clock_now_ns();
-	write_all(session, now_ns);
+	trace_output_write_clocks(&session->trace, now_ns);
 	hold = kept_hold(kept, &session->trace.writer, now_ns, request->hold_ms);
 	trace_writer_follow(&session->trace.writer, session->trace.path);
 	session_alive_ask(&session->alive, hold, alive);
 	return json_pack("{s:s, s:s, s:O, s:O, s:s, s:I, s:I, s:I}", "alive", alive, "path", session->trace.path,
 			 "pids", meant->pids, "shown", meant->shown, "program", meant->program, "since_ns",
-			 (json_int_t)kept->since_ns, "until_ns", (json_int_t)now_ns, "hold", (json_int_t)hold);
+			 (json_int_t)kept->since_ns, "until_ns", (json_int_t)end_of(session, request), "hold",
+			 (json_int_t)hold);
 }
 
 static json_t *answer_of(struct session *session, const struct request *request, uint64_t now_ns)
@@ -88,7 +118,7 @@ json_t *snapshot_answer(struct session *sessions, const struct request *request,
 	for (struct session *session = sessions; session; session = session->next) {
 		json_t *trace = NULL;
 
-		if (session->trace.writer.fd >= 0 && !session->trace.failed && !session->trace.closed)
+		if (has_meant(request, session))
 			trace = answer_of(session, request, now_ns);
 		if (trace)
 			json_array_append_new(list, trace);

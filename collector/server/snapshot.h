@@ -7,6 +7,7 @@
 #ifndef COLLECTOR_SNAPSHOT_H
 #define COLLECTOR_SNAPSHOT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "server/requests.h"
@@ -14,9 +15,14 @@
 struct json_t;
 struct session;
 
+/* Before a round: what was recorded so far is to be written. Again: nothing. */
+void snapshot_begin(struct session *sessions, struct request *request);
+/* After a round: whether it is, or has taken too long. */
+bool snapshot_is_ready(const struct session *sessions, const struct request *request, uint64_t now_ns);
+
 /*
- * The answer (evprof/control.h): the traces of the processes that the request names and its peer may ask about, with
- * all that is in their rings written. A new object; NULL: no memory.
+ * The answer (evprof/control.h): the traces of the processes that the request names and its peer may ask about. A new
+ * object; NULL: no memory.
  */
 struct json_t *snapshot_answer(struct session *sessions, const struct request *request, uint64_t now_ns);
 

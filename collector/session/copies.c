@@ -23,6 +23,9 @@
 struct copy {
 	struct copy *next;
 	struct tool_run run;
+	struct loop *loop;
+	struct process *process; /* whose rings are to be read first; NULL: they were */
+	uint64_t since_ns, until_ns;
 	uint64_t hold;
 	int pid;
 	char path[PATH_MAX];
@@ -48,17 +51,19 @@ static uint64_t begin_of(const struct trace_output *trace, const struct copy_wis
 	return usual_ns > trace->kept.since_ns ? usual_ns : trace->kept.since_ns;
 }
 
-static void start(struct copy *copy, struct loop *loop, const struct trace_output *trace, uint64_t since_ns,
-		  uint64_t now_ns)
+static void start(struct copy *copy, struct trace_output *trace)
 {
 	char since[32], until[32], number[16];
 	const char *argv[] = {"evprof",	   "cut",  "--since", since,	  "--until",   until,
 			      "--process", number, "-o",      copy->path, trace->path, NULL};
 
-	snprintf(since, sizeof(since), "%llu", (unsigned long long)since_ns);
-	snprintf(until, sizeof(until), "%llu", (unsigned long long)now_ns);
+	copy->process = NULL;
+	trace_output_write_clocks(trace, clock_now_ns());
+	trace_writer_follow(&trace->writer, trace->path);
+	snprintf(since, sizeof(since), "%llu", (unsigned long long)copy->since_ns);
+	snprintf(until, sizeof(until), "%llu", (unsigned long long)copy->until_ns);
 	snprintf(number, sizeof(number), "%d", copy->pid);
-	tool_run_start(&copy->run, loop, argv);
+	tool_run_start(&copy->run, copy->loop, argv);
 }
 
 bool copies_add(struct copies *copies, struct loop *loop, struct trace_output *trace, const struct copy_wish *wish)
@@ -66,28 +71,29 @@ bool copies_add(struct copies *copies, struct loop *loop, struct trace_output *t
 	bool may = copies->count < COPIES_MAX && trace->writer.fd >= 0 && !trace->failed && !trace->closed &&
 		   !trace->in_memory;
 	struct copy *copy = may ? calloc(1, sizeof(*copy)) : NULL;
-	uint64_t now_ns;
+	int pid = (int)wish->process->sender_pid;
 
-	if (!copy || !name_copy(trace->path, wish->pid, wish->reason, copy->path)) {
+	if (!copy || !name_copy(trace->path, pid, wish->reason, copy->path)) {
 		free(copy);
 		return false;
 	}
-	now_ns = clock_now_ns(); /* what was just written is older */
-	trace_output_write_clocks(trace, now_ns);
-	trace_writer_follow(&trace->writer, trace->path);
-	copy->hold = kept_hold(&trace->kept, &trace->writer, now_ns, HOLD_MS);
-	copy->pid = wish->pid;
-	start(copy, loop, trace, begin_of(trace, wish, now_ns), now_ns);
+	copy->pid = pid;
+	copy->loop = loop;
+	copy->process = wish->process;
+	copy->process->wanted_ns = copy->until_ns = clock_now_ns(); /* what was recorded so far is older */
+	copy->since_ns = begin_of(trace, wish, copy->until_ns);
+	copy->hold = kept_hold(&trace->kept, &trace->writer, copy->until_ns, HOLD_MS);
+	if (process_is_read(copy->process, copy->until_ns, copy->until_ns))
+		start(copy, trace);
 	copy->next = copies->first;
 	copies->first = copy;
 	copies->count++;
 	return true;
 }
 
-void copies_add_killed(struct copies *copies, struct loop *loop, struct trace_output *trace,
-		       const struct process *process)
+void copies_add_killed(struct copies *copies, struct loop *loop, struct trace_output *trace, struct process *process)
 {
-	struct copy_wish wish = {.pid = (int)process->sender_pid, .reason = "killed"};
+	struct copy_wish wish = {.process = process, .reason = "killed"};
 
 	if (!copies_add(copies, loop, trace, &wish))
 		log_warning("what process %d did before it was killed is not copied: too many were killed together",
@@ -106,8 +112,7 @@ void copies_add_asked(struct copies *copies, struct loop *loop, struct trace_out
 {
 	/* Acquire: what was recorded before the wish is in the rings. */
 	uint32_t word = atomic_load_explicit(&process->header->snapshot, memory_order_acquire);
-	struct copy_wish wish = {.pid = (int)process->sender_pid};
-	struct drain_result ignored = {0};
+	struct copy_wish wish = {.process = process};
 	char reason[32];
 
 	if (word == process->snapshot || word % RING_SNAPSHOTS != RING_SNAPSHOT_SIGNAL ||
@@ -118,9 +123,9 @@ void copies_add_asked(struct copies *copies, struct loop *loop, struct trace_out
 	copies->asked++;
 	snprintf(reason, sizeof(reason), "signal-%u", copies->asked);
 	wish.reason = reason;
-	drain_process(process, DRAIN_FLUSH, UINT64_MAX, now_ns, &ignored);
 	if (!copies_add(copies, loop, trace, &wish))
-		log_error("what process %d did last is not copied: no memory, or too long a path", wish.pid);
+		log_error("what process %d did last is not copied: no memory, or too long a path",
+			  (int)process->sender_pid);
 }
 
 /* In a daemon's folder. As the trace: see let_user_read() in session.c. */
@@ -146,12 +151,16 @@ static void finish(const struct copy *copy, const struct trace_output *trace)
 	log_warning("%s has what process %d did last", copy->path, copy->pid);
 }
 
-bool copies_check(struct copies *copies, struct trace_output *trace)
+bool copies_check(struct copies *copies, struct trace_output *trace, uint64_t now_ns)
 {
 	struct copy **link = &copies->first, *copy;
 
 	while ((copy = *link)) {
-		if (copy->run.running) {
+		bool writes = !trace->failed && !trace->closed;
+
+		if (copy->process && writes && process_is_read(copy->process, copy->until_ns, now_ns))
+			start(copy, trace);
+		if (copy->run.running || (copy->process && writes)) {
 			link = &copy->next;
 			continue;
 		}

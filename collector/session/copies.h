@@ -26,27 +26,29 @@ struct copies {
 };
 
 struct copy_wish {
-	int pid; /* as the trace has it */
+	struct process *process;
 	const char *reason;
 	uint64_t since_ns; /* at least from then on, if the trace has it; 0: the usual stretch */
 };
 
 /*
- * Starts to copy what the trace has of the process. The trace keeps what it has meanwhile. False: there are too many
- * copies at a time, or no memory, or the trace has no file.
+ * Copies what the trace has of the process, once its rings were read (copies_check()). The trace keeps what it has
+ * meanwhile. False: there are too many copies at a time, or no memory, or the trace has no file.
  */
 bool copies_add(struct copies *copies, struct loop *loop, struct trace_output *trace, const struct copy_wish *wish);
 
 /* The same for a process that was killed. A failure is logged. */
-void copies_add_killed(struct copies *copies, struct loop *loop, struct trace_output *trace,
-		       const struct process *process);
+void copies_add_killed(struct copies *copies, struct loop *loop, struct trace_output *trace, struct process *process);
 
-/* The same if the process asks for it by a signal: its rings are written first. Else, or too soon: nothing. */
+/* The same if the process asks for it by a signal. Else, or too soon: nothing. */
 void copies_add_asked(struct copies *copies, struct loop *loop, struct trace_output *trace, struct process *process,
 		      uint64_t now_ns);
 
-/* Whether copies are still being made. Gives up the hold of those that are complete. */
-bool copies_check(struct copies *copies, struct trace_output *trace);
+/*
+ * After the rings were read, and when a process is complete: starts what waited for that. Whether copies are still
+ * being made. Gives up the hold of those that are complete.
+ */
+bool copies_check(struct copies *copies, struct trace_output *trace, uint64_t now_ns);
 
 void copies_stop(struct copies *copies);
 

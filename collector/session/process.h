@@ -90,6 +90,8 @@ struct process {
 	uint32_t sleep;	       /* enum ring_sleep, as last published */
 	uint32_t flush;	       /* ring_header.flush before the last complete drain */
 	uint32_t flushed;      /* ring_header.flushed */
+	uint64_t wanted_ns;    /* somebody waits until all that was recorded before is in the trace ... */
+	uint64_t read_ns;      /* ... and all that was before this is, by a drain that left nothing */
 	uint32_t request;      /* ring_header.request */
 	uint32_t snapshot;     /* ring_header.snapshot, as last followed */
 	uint32_t events;       /* what it records (enum setting_event), as the trace has it */
@@ -146,6 +148,16 @@ int process_new(int memfd, int pidfd, pid_t pid, struct process **result, char *
 static inline void process_charge_words(struct process *process, uint64_t words)
 {
 	process->share -= words < process->share ? words : process->share;
+}
+
+/* A snapshot, a copy or a part waits so long for the rings, which are read by shares (drain_share()). */
+#define PROCESS_READ_NS UINT64_C(1000000000)
+
+/* Whether all that was recorded before is in the trace, since that time was wanted; or that has taken too long. */
+static inline bool process_is_read(const struct process *process, uint64_t wanted_ns, uint64_t now_ns)
+{
+	return process->complete || process->read_ns >= wanted_ns || process->wanted_ns < wanted_ns ||
+	       now_ns >= wanted_ns + PROCESS_READ_NS;
 }
 
 /* The pid of a process in a pid namespace that is not below the collector's: another container, for example. */

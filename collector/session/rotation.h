@@ -27,6 +27,7 @@ struct rotation {
 	unsigned parts;	     /* the number of the last one */
 	uint64_t began_ns;   /* the present stretch; 0: no event was written */
 	uint64_t again_ns;   /* not before, after a failure */
+	uint64_t wanted_ns;  /* a part is due, and waits until what was recorded before is read; 0: none */
 	/* The edge of a part that is being made, or was; byte 0: none. */
 	uint64_t edge_byte, edge_ns;
 	bool made;

@@ -468,19 +468,23 @@ static void answer_flushes(struct session *session, uint64_t now_ns)
 	}
 }
 
-/* Drains what ought to be written by now; or all, if the process waits for that. */
+/* Drains what ought to be written by now; or all, if the process or somebody else waits for that. */
 static void drain_running(struct session *session, struct process *process, uint64_t now_ns,
 			  struct drain_result *result)
 {
+	uint64_t began_ns = clock_now_ns();
 	/* Acquire: what was recorded before the flush is in the rings. */
 	uint32_t flush = atomic_load_explicit(&process->header->flush, memory_order_acquire);
+	bool all = flush != process->flushed || process->read_ns < process->wanted_ns;
 
 	if (kept_is_behind(&session->trace.kept, session->trace.writer.offset)) {
 		atomic_fetch_add_explicit(&process->header->heartbeat, 1, memory_order_relaxed);
 		return; /* the process waits, and then loses events, as if the collector were slow */
 	}
-	if (drain_share(process, session->user, flush == process->flushed ? DRAIN_GATHER : DRAIN_FLUSH, now_ns, result))
-		process->flush = flush;
+	if (!drain_share(process, session->user, all ? DRAIN_FLUSH : DRAIN_GATHER, now_ns, result))
+		return;
+	process->flush = flush;
+	process->read_ns = all ? began_ns : process->read_ns;
 }
 
 struct triggers_place session_place(struct session *session, uint64_t now_ns)
@@ -492,20 +496,34 @@ struct triggers_place session_place(struct session *session, uint64_t now_ns)
 				       .now_ns = now_ns};
 }
 
-/* Reads all that was recorded first: little is late for the part. */
+void session_want(struct session *session, uint64_t wanted_ns)
+{
+	for (struct process *process = session->processes; process; process = process->next)
+		process->wanted_ns = wanted_ns;
+}
+
+bool session_is_read(const struct session *session, uint64_t wanted_ns, uint64_t now_ns)
+{
+	for (const struct process *process = session->processes; process; process = process->next)
+		if (!process_is_read(process, wanted_ns, now_ns))
+			return false;
+	return true;
+}
+
+/* Waits until all that was recorded is read: little is late for the part. */
 static void rotate_trace(struct session *session, uint64_t now_ns)
 {
 	struct rotation *rotation = &session->rotation;
-	struct drain_result ignored = {0};
 
 	rotation_check(rotation, &session->trace, session->format_list, now_ns);
 	if (!rotation_is_due(rotation, &session->tools->rotate, &session->trace, now_ns))
 		return;
-	now_ns = clock_now_ns();
-	for (struct process *process = session->processes; process; process = process->next)
-		if (!process->complete)
-			drain_process(process, DRAIN_FLUSH, UINT64_MAX, now_ns, &ignored);
-	rotation_begin(rotation, session->tools->loop, &session->trace, now_ns);
+	if (!rotation->wanted_ns)
+		session_want(session, rotation->wanted_ns = clock_now_ns());
+	if (!session_is_read(session, rotation->wanted_ns, now_ns))
+		return;
+	rotation->wanted_ns = 0;
+	rotation_begin(rotation, session->tools->loop, &session->trace, clock_now_ns());
 }
 
 void session_round(struct session *session, uint64_t now_ns, struct drain_result *result)
@@ -543,7 +561,7 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 	session_alive_round(&session->alive);
 	answer_flushes(session, now_ns);
 	trace_output_renew_clocks(&session->trace, result->words != before, now_ns);
-	copies_check(&session->copies, &session->trace);
+	copies_check(&session->copies, &session->trace, now_ns);
 	rotate_trace(session, now_ns);
 	trace_output_renew_kept(&session->trace, now_ns);
 }

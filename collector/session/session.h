@@ -161,6 +161,13 @@ int session_patience_us(const struct session *session, uint64_t now_ns);
 /* Publishes to all processes how we are about to sleep. */
 void session_announce(struct session *session, enum ring_sleep sleep);
 
+/*
+ * What all its processes have recorded until then, which is now, is to be in the trace as soon as their shares of the
+ * rounds allow that. Whether it is, or has taken too long (process_is_read()).
+ */
+void session_want(struct session *session, uint64_t wanted_ns);
+bool session_is_read(const struct session *session, uint64_t wanted_ns, uint64_t now_ns);
+
 /* --- between session.c and session_end.c --- */
 
 struct triggers_place session_place(struct session *session, uint64_t now_ns);

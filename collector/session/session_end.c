@@ -208,6 +208,7 @@ static bool goes_on(const struct session *session)
 void session_complete(struct session *session, struct process *process, const char *how, uint64_t now_ns)
 {
 	write_end(process, how, now_ns);
+	copies_check(&session->copies, &session->trace, now_ns); /* the process may be freed */
 	if (was_killed(process, how) && goes_on(session))
 		copies_add_killed(&session->copies, session->tools->loop, &session->trace, process);
 	session->ended_ns = now_ns;
@@ -435,7 +436,7 @@ void session_check_end(struct session *session, uint64_t now_ns, bool more_to_co
 		     wait_for_part(session, now_ns)))
 			return;
 		close_trace(session, now_ns);
-		if (wait_while(session, copies_check(&session->copies, &session->trace)))
+		if (wait_while(session, copies_check(&session->copies, &session->trace, now_ns)))
 			return;
 		if (wait_while(session, session_alive_finish(&session->alive, now_ns)))
 			return;
@@ -474,8 +475,8 @@ static bool is_about_to_end(const struct session *session, uint64_t now_ns)
 	if ((pending_children_expected(&session->pending, now_ns) &&
 	     !pending_children_slow(&session->pending, now_ns)) ||
 	    session->formats.running || session->shortening.running || session->copies.count ||
-	    session->triggers.until_ns || session->alive.finishing || session->finished ||
-	    (session->symbols_until_ns && !session->trace.closed))
+	    session->triggers.until_ns || session->rotation.wanted_ns || session->alive.finishing ||
+	    session->finished || (session->symbols_until_ns && !session->trace.closed))
 		return true;
 	for (const struct hold *hold = session->holds; hold; hold = hold->next) {
 		if (hold->closing)

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "evprof/proc.h"
 #include "session/copies.h"
-#include "session/drain.h"
 #include "session/process.h"
 #include "trace/trace_output.h"
 
@@ -74,29 +73,20 @@ static void note_fired(struct session_triggers *triggers, unsigned i, uint64_t n
 		log_warning("%u copies were made: no trigger fires any more (most=N allows more)", triggers->sum);
 }
 
-static void drain(struct process *process, uint64_t now_ns)
-{
-	struct drain_result ignored = {0};
-
-	if (process && !process->complete)
-		drain_process(process, DRAIN_FLUSH, UINT64_MAX, now_ns, &ignored);
-}
-
 static void fire(struct session_triggers *triggers, const struct triggers_place *place, unsigned i,
 		 struct process *process, uint64_t since_ns)
 {
 	char reason[NAME_BYTES];
-	struct copy_wish wish = {.pid = (int)process->sender_pid, .reason = reason, .since_ns = since_ns};
+	struct copy_wish wish = {.process = process, .reason = reason, .since_ns = since_ns};
 
 	if (!is_due(triggers, i, place->now_ns))
 		return;
 	name_reason(triggers, i, reason);
-	drain(process, place->now_ns);
 	if (copies_add(place->copies, place->loop, place->trace, &wish))
 		note_fired(triggers, i, place->now_ns);
 	else
 		log_warning("what process %d did before %.*s is not copied: too many copies at a time, or no room",
-			    wish.pid, (int)triggers->known.at[i].length, triggers->known.at[i].text);
+			    (int)process->sender_pid, (int)triggers->known.at[i].length, triggers->known.at[i].text);
 }
 
 /* --- what fires --- */

@@ -1807,6 +1807,62 @@ Test(collector_session, who_writes_much_takes_a_share_of_a_round)
 	fake_target_free(&other);
 }
 
+/* Its rings are full when somebody asks for all that is in them. Turns until that is done. */
+static void expect_read_by_shares(struct fake_target *target, bool (*is_done)(const struct fake_target *))
+{
+	const uint64_t share_words = UINT64_C(256) << 10;
+	unsigned rounds = 0;
+
+	while (!is_done(target) && rounds < 1000) {
+		uint64_t before = words_read(target);
+
+		collector_turn(&collector, 0);
+		cr_assert_leq(words_read(target) - before, share_words, "round %u", rounds);
+		rounds++;
+	}
+	cr_assert(rounds > 8 && rounds < 1000, "%u rounds", rounds);
+	for (unsigned slot = 0; slot < 8; slot++)
+		cr_assert_eq(ring_tail(&target->slots[slot]), atomic_load(&target->slots[slot].head), "all is read");
+}
+
+static int asking;
+static char said[4096];
+
+static bool is_answered(const struct fake_target *target)
+{
+	(void)target;
+	return recv(asking, said, sizeof(said) - 1, MSG_DONTWAIT) > 0;
+}
+
+static bool has_copy(const struct fake_target *target)
+{
+	(void)target;
+	return collector.sessions->copies.asked > 0 && collector.sessions->copies.count == 0;
+}
+
+Test(collector_session, a_snapshot_and_a_copy_wait_for_shares)
+{
+	static const char request[] = "{\"evprof\":1,\"type\":\"snapshot\",\"hold_ms\":1}";
+	struct fake_target target;
+
+	cr_assert_eq(fake_target_new(&target, UINT64_C(4) << 20, 8), 0);
+	join(&target, (struct fake_join){.program = "prog"});
+	for (unsigned slot = 0; slot < 8; slot++)
+		fake_thread_start(&target, slot, 70 + slot, 2000);
+	fill(&target, 8);
+	asking = fake_connect(socket_name);
+	cr_assert(asking >= 0 && fake_send(asking, request, strlen(request), NULL, 0) == 0);
+	accept_all();
+	expect_read_by_shares(&target, is_answered);
+	cr_assert(strstr(said, "until_ns"), "%s", said);
+	fill(&target, 8);
+	atomic_store(&target.header->snapshot, RING_SNAPSHOTS + RING_SNAPSHOT_SIGNAL);
+	expect_read_by_shares(&target, has_copy);
+	close(asking);
+	trace_close(read_left(&target));
+	fake_target_free(&target);
+}
+
 /* It is read while the program waits for something. */
 Test(collector_session, the_clock_of_a_process_that_does_nothing_is_known_soon)
 {
