@@ -224,7 +224,8 @@ static bool is_yield(char instruction)
 
 /*
  * The index of the first RESUME is stored two words before the instructions. Each other RESUME follows a yield; inline
- * cache entries do not.
+ * cache entries do not. After a callback of a JUMP or a BRANCH that raises, the offset is no place in the code in 3.12
+ * and 3.13: the interpreter has no instruction then.
  */
 bool python_unwinds_at_resume(const struct object *code, struct object *offset)
 {
@@ -232,7 +233,8 @@ bool python_unwinds_at_resume(const struct object *code, struct object *offset)
 	long at = python.PyLong_AsLong(offset) - (python_has(PYTHON_UNWINDS_PAST) ? 2 : 0);
 	int first;
 
-	if (!python.code_instructions || python_type(code) != python.code_type || at < 0)
+	if (!python.code_instructions || python_type(code) != python.code_type || at < 0 ||
+	    (uint64_t)at >= python_code_size(code))
 		return false;
 	first = *(const int *)(instructions - 16);
 	return at == 2 * first ||

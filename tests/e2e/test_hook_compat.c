@@ -142,6 +142,9 @@ SCENARIO(hook_compat, monitoring_raises, SUPPORTED)
 /* Whatever events the tool has, and whether evprof comes before it (5) or after it (0): each end has its beginning. */
 TOOL(monitoring_raises_anywhere, ANY)
 
+/* The place of the exception is no place in the code. */
+TOOL(monitoring_raises_at_branch, ANY)
+
 /* Where the program has all six ids, evprof says so and goes on when there is one again. */
 SCENARIO(hook_compat, monitoring_all, SUPPORTED)
 {

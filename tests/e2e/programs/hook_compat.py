@@ -526,6 +526,40 @@ def monitoring_raises_anywhere():
     known.work(200)
 
 
+def monitoring_raises_at_branch():
+    """Until 3.13 the interpreter then has no instruction to tell. The code of each generator is elsewhere."""
+    if not hasattr(sys, "monitoring"):
+        known.work(300)
+        return
+    monitoring, event, left = sys.monitoring, sys.monitoring.events.BRANCH, [0]
+
+    def refuse(code, *rest):
+        if code.co_name == "catches" and left:
+            left.pop()
+            raise ZeroDivisionError
+
+    known.work(100)
+    monitoring.use_tool_id(0, "refuses")
+    monitoring.register_callback(0, event, refuse)
+    kept = []
+    for number in range(50):
+        names = {}
+        exec("def catches():\n    try:\n        yield 1\n    except KeyError:\n        yield 2\n", names)
+        kept.append((names, bytes(10000 * number)))
+        left[:] = [0]
+        monitoring.set_events(0, event)
+        generator = names["catches"]()
+        next(generator)
+        try:
+            generator.throw(KeyError)
+        except ZeroDivisionError:
+            pass
+        monitoring.set_events(0, 0)
+    monitoring.register_callback(0, event, None)
+    monitoring.free_tool_id(0)
+    known.work(200)
+
+
 def tracemalloc_between():
     """Started and stopped in the middle."""
     import tracemalloc
