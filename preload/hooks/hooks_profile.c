@@ -5,11 +5,14 @@
  * a Python function, and from the evaluation loop for C functions. The hook must not fail. Of its arguments it reads
  * only the code object and the PyMethodDef.
  */
+#include <string.h>
+
 #include "base/config.h"
 #include "definitions/definitions.h"
 #include "definitions/tasks.h"
 #include "hooks/budget.h"
 #include "hooks/event_blocks.h"
+#include "hooks/hook_compat.h"
 #include "hooks/hooks.h"
 #include "hooks/program.h"
 #include "hooks/thinned_frames.h"
@@ -194,6 +197,21 @@ static void note_throw(int what, struct object *function)
 			thread_self.writer->throwing = what == PYTHON_TRACE_C_CALL;
 }
 
+/*
+ * The start of cProfile, whose functions are wrapped where C calls are not recorded. Until 3.7 no audit event tells
+ * when its module was imported.
+ */
+static void meet_profiler(int what, struct object *function)
+{
+	const struct python_method *method;
+
+	if (python.PySys_AddAuditHook || what != PYTHON_TRACE_C_CALL)
+		return;
+	method = python_field(function, PYTHON_C_FUNCTION_METHOD);
+	if (!strcmp(method->name, "enable"))
+		hook_compat_look();
+}
+
 static void record_function(int what, struct object *function)
 {
 	const struct python_method *method = python_field(function, PYTHON_C_FUNCTION_METHOD);
@@ -243,6 +261,7 @@ static __attribute__((noinline)) int profile_any(struct object *self, struct obj
 	(void)self;
 	if (!(wanted >> what & 1)) {
 		note_throw(what, argument);
+		meet_profiler(what, argument);
 		return 0;
 	}
 	if (what < PYTHON_TRACE_C_CALL) {

@@ -69,6 +69,13 @@ TOOL(all_threads, 300)
 TOOL(replaced_within, 300)
 TOOL(cprofile, 300)
 TOOL(cprofile_in_thread, 300)
+
+/* Where C calls are not recorded, its methods have no definition, with which they are wrapped. */
+SCENARIO(hook_compat, cprofile_without_c_calls, SUPPORTED)
+{
+	expect_as_bare(python, "cprofile_in_thread", "EVPROF_EVENTS=call,exception", 300, true);
+}
+
 TOOL(pure_profile, 300)
 TOOL(trace_module, 300)
 TOOL(audited, 400)
