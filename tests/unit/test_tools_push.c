@@ -4,6 +4,7 @@
  * libcurl.
  */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <ftw.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "evprof/version.h"
 #include "push/counts.h"
 #include "push/curl.h"
+#include "push/follow.h"
 #include "push/interval.h"
 #include "push/otlp.h"
 #include "push/percent.h"
@@ -233,6 +235,37 @@ static void look(int fd, struct slow_calls *slow, uint64_t first, uint64_t secon
 		cr_expect_eq(watched[i].sum.calls, wanted[i], "process %u: %lu seen", i, watched[i].sum.calls);
 		cr_expect_eq(slow_found[i], wanted[i], "process %u: %u slow", i, slow_found[i]);
 	}
+}
+
+static struct push_source *open_found(int fd, const char *name, int expected)
+{
+	struct push_source *source = NULL;
+
+	cr_assert(pwrite(fd, fixture->bytes, fixture->size, 0) == (ssize_t)fixture->size);
+	cr_expect_eq(push_source_open(&source, name, 500, INT64_MAX), expected);
+	return source;
+}
+
+/* A trace that was found in the folder is not taken for an old one before it has its first event. */
+Test(push, a_trace_without_an_event_has_no_age)
+{
+	char name[] = "/tmp/evprof-push-XXXXXX";
+	struct push_source *source;
+	int fd = mkstemp(name);
+
+	cr_assert(fd >= 0);
+	fixture = fixture_new();
+	fixture_process(fixture, 10, 1);
+	thread = fixture_thread(fixture, 0, 10, 1000);
+	cr_expect_null(open_found(fd, name, -EINVAL));
+	put(WIRE_CALL, F, 10);
+	fixture_flush(fixture, 0);
+	source = open_found(fd, name, 0);
+	cr_assert(source);
+	push_source_free(source);
+	close(fd);
+	unlink(name);
+	fixture_free(fixture);
 }
 
 /* Also where a thread's end and the next one's beginning come together, and where a thread has no end. */

@@ -251,6 +251,8 @@ int push_source_open(struct push_source **opened, const char *path, int64_t bega
 		error = -ENOMEM;
 	if (!error)
 		error = trace_open(&source->trace, path, why, sizeof(why));
+	if (!error && !source->trace->start_ns && now_ns == INT64_MAX)
+		error = -EINVAL;
 	if (!error) {
 		source->trace->no_ahead = true;
 		is_older = source->trace->start_ns < began_ns;

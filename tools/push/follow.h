@@ -56,7 +56,7 @@ struct push_source {
 /*
  * Processes of a trace that began before began_ns count from now_ns on; INT64_MAX: such a trace is not taken. All
  * others count from their start. Returns 0, with *source NULL if it is not taken, or -errno: it cannot be read, or
- * memory ran out.
+ * memory ran out. With INT64_MAX, one without an event is -EINVAL, as one without a header: its age is not known.
  */
 int push_source_open(struct push_source **source, const char *path, int64_t began_ns, int64_t now_ns);
 /*
