@@ -516,8 +516,10 @@ static void rotate_trace(struct session *session, uint64_t now_ns)
 	struct rotation *rotation = &session->rotation;
 
 	rotation_check(rotation, &session->trace, session->format_list, now_ns);
-	if (!rotation_is_due(rotation, &session->tools->rotate, &session->trace, now_ns))
+	if (!rotation_is_due(rotation, &session->tools->rotate, &session->trace, now_ns)) {
+		rotation->wanted_ns = 0; /* the trace may be full meanwhile */
 		return;
+	}
 	if (!rotation->wanted_ns)
 		session_want(session, rotation->wanted_ns = clock_now_ns());
 	if (!session_is_read(session, rotation->wanted_ns, now_ns))

@@ -114,5 +114,8 @@ int evprof_trace_rows(struct evprof_trace *trace, const char *what, const char *
 	struct request request;
 	int result = request_begin(&request, trace, options, error, error_bytes);
 
-	return request_end(&request, result ? result : make(&request, what, take, owner));
+	handle_share(trace); /* the callback may close it */
+	result = request_end(&request, result ? result : make(&request, what, take, owner));
+	handle_drop(trace);
+	return result;
 }

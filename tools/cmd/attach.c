@@ -403,7 +403,8 @@ static int attach(struct attaching *attaching)
 {
 	char output[PATH_MAX];
 
-	if (!socket_of(attaching) && output_path(attaching, attaching->target.pid, output) &&
+	/* What a name with %p and the like becomes, only the collector knows. */
+	if (!socket_of(attaching) && output_path(attaching, attaching->target.pid, output) && !strchr(output, '%') &&
 	    !verb_can_write(attaching->verb, output))
 		return CLI_FAILED;
 	if (run_places_find(&attaching->places) < 0)
@@ -421,8 +422,9 @@ static int attach(struct attaching *attaching)
 	if (attaching->off)
 		return give_up(attaching);
 	/* JSON has no path that is not UTF-8; a private collector writes to the one that was asked for. */
-	if (!attaching->trace[0] && !socket_of(attaching))
-		output_path(attaching, attaching->target.pid, attaching->trace);
+	if (!attaching->trace[0] && !socket_of(attaching) && output_path(attaching, attaching->target.pid, output) &&
+	    !strchr(output, '%'))
+		snprintf(attaching->trace, sizeof(attaching->trace), "%s", output);
 	if (!attaching->quiet)
 		output_message("evprof: recording %d %s%s%s%s%d", (int)attaching->target.pid, attaching->target.program,
 			       attaching->trace[0] ? " in " : "", attaching->trace,

@@ -69,6 +69,16 @@ static uint64_t *taken_of(struct push_run *run, const struct trace *trace)
 	return u64_map_make(&run->taken, (text_hash(TEXT_HASH_BEGIN, session) ^ header->created_ns) | 1);
 }
 
+/* NAME-part-N.evp: what has left the trace by then (--rotate), and is in no other part. */
+static bool is_part(const char *path)
+{
+	const char *name = strrchr(path, '/'), *part = NULL;
+
+	for (name = name ? name + 1 : path; (name = strstr(name, "-part-")); name += strlen("-part-"))
+		part = name + strlen("-part-");
+	return part && *part && strcmp(part + strspn(part, "0123456789"), ".evp") == 0;
+}
+
 /* Returns as push_source_open() does. What was found in the folder is not taken if it has what was taken already. */
 static int open_source(struct push_run *run, struct push_source **source, const char *path, int64_t now_ns)
 {
@@ -86,7 +96,7 @@ static int open_source(struct push_run *run, struct push_source **source, const 
 		*source = NULL;
 		return taken ? 0 : -ENOMEM;
 	}
-	*taken = 1;
+	*taken |= !is_part(path);
 	run->sources[run->source_count++] = *source;
 	return 0;
 }

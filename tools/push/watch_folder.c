@@ -6,13 +6,14 @@
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/text.h"
 
 #define ENDING ".evp"
 
-static bool is_trace(const struct dirent *entry)
+static int is_trace(const struct dirent *entry)
 {
 	size_t length = strlen(entry->d_name), ending = strlen(ENDING);
 
@@ -25,21 +26,29 @@ static uint64_t *known_of(struct watch_folder *folder, const struct dirent *entr
 	return u64_map_make(&folder->known, (text_hash(TEXT_HASH_BEGIN, text_of(entry->d_name)) ^ entry->d_ino) | 1);
 }
 
+/* Copies and parts of a trace have longer names. */
+static int by_length(const struct dirent **left, const struct dirent **right)
+{
+	size_t a = strlen((*left)->d_name), b = strlen((*right)->d_name);
+
+	return a == b ? strcmp((*left)->d_name, (*right)->d_name) : a < b ? -1 : 1;
+}
+
 void watch_folder_look(struct watch_folder *folder, watch_folder_found *found, void *owner)
 {
-	DIR *listed = folder->path ? opendir(folder->path) : NULL;
-	const struct dirent *entry;
+	struct dirent **entries = NULL;
+	int count = folder->path ? scandir(folder->path, &entries, is_trace, by_length) : 0;
 	char path[PATH_MAX];
 
-	while (listed && (entry = readdir(listed))) {
-		uint64_t *known = is_trace(entry) ? known_of(folder, entry) : NULL;
+	for (int i = 0; i < count; i++) {
+		uint64_t *known = known_of(folder, entries[i]);
 
 		if (known && !*known &&
-		    snprintf(path, sizeof(path), "%s/%s", folder->path, entry->d_name) < (int)sizeof(path))
+		    snprintf(path, sizeof(path), "%s/%s", folder->path, entries[i]->d_name) < (int)sizeof(path))
 			*known = found(owner, path);
+		free(entries[i]);
 	}
-	if (listed)
-		closedir(listed);
+	free(entries);
 }
 
 void watch_folder_done(struct watch_folder *folder)
