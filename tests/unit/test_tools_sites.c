@@ -466,6 +466,64 @@ Test(sites, ranges_are_those_of_a_model_of_pages, .init = NULL)
 	mapped_ranges_done(&ranges);
 }
 
+/* --- without calls, where the stack of an allocation is recorded before it --- */
+
+static void stack(uint64_t outermost)
+{
+	fixture_extended(fixture, thread, WIRE_STACK_CHANGE, 0, &outermost, outermost != 0, 0);
+}
+
+/* What the trace has by thread, and another one, which keeps what is alive. */
+static void expect_threads(const char *rows, const char *alive)
+{
+	expect_rows("--by thread --sort end", rows);
+	paths[1] = strdup(paths[0]);
+	strcpy(strrchr(paths[1], '/'), "/aliveXXXXXX");
+	close(mkstemp(paths[1]));
+	cr_expect_eq(run(cmd_cut, "--alive -o OTHER TRACE"), 0, "%s", ran.err);
+	cr_expect_eq(run(cmd_memory, "OTHER --summary --format csv"), 0, "%s", ran.err);
+	cr_expect(strstr(ran.out, alive), "%s", ran.out);
+}
+
+/* No event shows when it ended: that is right before the next one. The times of other threads lie between. */
+Test(sites, the_program_ends_after_its_main_thread_has_waited, .init = NULL)
+{
+	uint32_t other;
+
+	begin_process("\"mem\"],\"exe\":\"/bin/python3\",\"rest\":[");
+	other = fixture_thread(fixture, process, 11, 1000);
+	stack(MODULE);
+	made(0x100, 1);									  /* 1001 */
+	fixture_memory(fixture, other, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x200, 10, 0, 11);	  /* 1011 */
+	fixture_memory(fixture, other, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x300, 100, 0, 10);  /* 1021 */
+	fixture_memory(fixture, other, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x400, 1000, 0, 20); /* 1041 */
+	stack(0);
+	fixture_memory(fixture, thread, WIRE_FREE, WIRE_DOMAIN_OBJ, 0x200, 0, 0, 30); /* 1031 */
+	freed(0x300);
+	freed(0x100);
+	expect_threads("10,\"thread (11)\",1000,110,1110,3,0\n10,\"thread (10)\",0,1,1,1,1\n", "10,end,all,30,111,3\n");
+}
+
+/* It goes on afterwards. */
+Test(sites, the_program_is_off_the_stack_for_a_while, .init = NULL)
+{
+	uint32_t other;
+
+	begin_process("\"mem\"],\"exe\":\"/bin/python3\",\"rest\":[");
+	other = fixture_thread(fixture, process, 11, 1000);
+	stack(MODULE);
+	made(0x100, 1);
+	stack(0);
+	made(0x200, 10);
+	fixture_memory(fixture, other, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x400, 1000, 0, 50);
+	stack(MODULE);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x300, 100, 0, 100);
+	stack(0);
+	freed(0x100); /* right after it */
+	freed(0x200);
+	expect_threads("10,\"thread (11)\",1000,1000,1000,1,0\n10,\"thread (10)\",111,111,111,3,0\n", "10,end,all,");
+}
+
 /* --- limits --- */
 
 static void expect_check(const char *words, int status, const char *line)

@@ -32,6 +32,7 @@ struct alive_thread {
 	struct latest latest;
 	uint64_t move_address, move_ticks; /* of the WIRE_REALLOC_BEGIN that waits for its realloc; 0: none */
 	bool main, ended;
+	bool end_waits; /* for the thread's next event, before which the program ended (replay/program_end.h) */
 };
 
 /* --- stacks --- */
@@ -95,15 +96,15 @@ bool alive_is_program(struct alive_process *process, uint32_t code)
 	return *known == PROGRAM_IS;
 }
 
-/* It runs: what came after its end until now belongs to it. */
-static void go_on(struct alive_thread *thread, uint32_t code)
+/* It ends then, and not before: what came after its end until now belongs to it. */
+static void set_end(struct alive_thread *thread, uint64_t ticks)
 {
 	struct alive_process *process = thread->process;
 
-	process->program = code;
+	thread->end_waits = false;
 	if (process->end_ticks == UINT64_MAX)
 		return;
-	process->end_ticks = UINT64_MAX;
+	process->end_ticks = ticks;
 	thread->follow->out_of_memory |= alive_join(&process->base, &process->after) < 0;
 	alive_done(&process->after);
 	process->after.interval = process->base.interval;
@@ -114,8 +115,10 @@ static void on_push(void *owner, struct replay *replay, struct replay_frame *fra
 	struct alive_thread *thread = owner;
 
 	frame->owner = 0;
-	if (thread->main && replay->depth == 1 && alive_is_program(thread->process, frame->key / 2))
-		go_on(thread, frame->key / 2);
+	if (thread->main && replay->depth == 1 && alive_is_program(thread->process, frame->key / 2)) {
+		thread->process->program = frame->key / 2;
+		set_end(thread, UINT64_MAX);
+	}
 }
 
 static void on_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
@@ -124,8 +127,10 @@ static void on_pop(void *owner, struct replay *replay, struct replay_frame *fram
 
 	(void)how;
 	if (thread->main && !replay->depth && replay->has_own_stack &&
-	    alive_is_program(thread->process, frame->key / 2))
+	    alive_is_program(thread->process, frame->key / 2)) {
 		thread->process->end_ticks = replay->now + 1;
+		thread->end_waits = true;
+	}
 }
 
 /* --- events --- */
@@ -246,6 +251,8 @@ static int on_other(void *owner, struct replay *replay, uint32_t head, const uin
 	unsigned kind = wire_head_kind(head);
 	int error = 0;
 
+	if (thread->end_waits)
+		set_end(thread, replay->now > thread->process->end_ticks ? replay->now : thread->process->end_ticks);
 	if (wire_is_memory(kind))
 		error = take_block(thread, head, extra);
 	else if ((kind == WIRE_MMAP || kind == WIRE_MUNMAP) && wire_extra_words(head) >= 2)

@@ -13,6 +13,7 @@ struct ending {
 	const struct trace_process *process;
 	uint8_t *known; /* by key */
 	uint64_t ticks; /* 0: the program has not ended, or runs again */
+	bool waits;	/* for the thread's next event: the program runs until then, in other threads too */
 };
 
 enum { KNOWN_NOT = 1, KNOWN_ENDS = 2 }; /* whether the function, when outermost, is the program */
@@ -66,8 +67,10 @@ static inline void ending_push(void *owner, struct replay *replay, struct replay
 {
 	struct ending *ending = owner;
 
-	if (replay->depth == 1 && looks_like_program(ending, frame->key))
+	if (replay->depth == 1 && looks_like_program(ending, frame->key)) {
 		ending->ticks = 0;
+		ending->waits = false;
+	}
 }
 
 static inline void ending_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
@@ -76,15 +79,29 @@ static inline void ending_pop(void *owner, struct replay *replay, struct replay_
 
 	bool ended = how == WIRE_RETURN || how == WIRE_UNWIND || replay->has_own_stack;
 
-	if (ended && !replay->depth && looks_like_program(ending, frame->key))
-		/* A changed stack has the time of the event before it, which the program still caused. */
-		ending->ticks = replay->now + replay->has_own_stack;
+	if (!ended || replay->depth || !looks_like_program(ending, frame->key))
+		return;
+	/* A changed stack has the time of the event before it, which the program still caused. */
+	ending->ticks = replay->now + replay->has_own_stack;
+	ending->waits = replay->has_own_stack;
+}
+
+static inline int ending_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
+{
+	struct ending *ending = owner;
+
+	(void)head;
+	(void)extra;
+	if (ending->waits && replay->now > ending->ticks)
+		ending->ticks = replay->now;
+	ending->waits = false;
+	return 0;
 }
 
 static void replay_thread(struct trace *trace, const struct trace_thread *thread, struct replay *replay,
 			  struct ending *ending)
 {
-	static const struct replay_sink sink = {.push = ending_push, .pop = ending_pop};
+	static const struct replay_sink sink = {.push = ending_push, .pop = ending_pop, .other = ending_other};
 	struct trace_stream stream;
 	struct trace_events events;
 

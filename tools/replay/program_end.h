@@ -10,6 +10,9 @@
  *   <module>, runpy._run_module_as_main    where the executable is Python itself: an embedder runs modules at any time
  *   threading._shutdown
  *
+ * Where calls are not recorded, the stack without that function is recorded before the main thread's next memory event.
+ * The program ends right before that event: until then the main thread may have waited while others ran.
+ *
  * A frozen <module> does not count: "getpath" runs before the program.
  *
  * If one of them still runs at the end of the trace (the process was killed, or left by os._exit()), or the events of
