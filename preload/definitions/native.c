@@ -304,8 +304,11 @@ static struct native_walks *walks_from_here(void)
 	struct native_walks **walks = &table->walks[thread_self.writer->slot - process->slots];
 	uintptr_t depth = (uintptr_t)__builtin_frame_address(0) >> 4;
 
-	if (unlikely(!*walks))
+	if (unlikely(!*walks)) {
+		thread_self.nesting++; /* evprof's own mmap() is no event */
 		*walks = wiped_memory_new(DEPTHS * sizeof(**walks));
+		thread_self.nesting--;
+	}
 	return *walks ? *walks + depth % DEPTHS : NULL;
 }
 
