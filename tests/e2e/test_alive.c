@@ -115,7 +115,9 @@ static void expect_functions(const struct python *python, const struct outcome *
 	    "    if row.name in made and 'alive_counted' in row.file:\n"
 	    "        assert end[row.name] <= row.end_bytes < end[row.name] + 5000, (row, end)\n"
 	    "        assert made[row.name] <= row.bytes < 1.1 * made[row.name], (row, made)\n"
-	    "        print(row.name)\n";
+	    "        print(row.name)\n"
+	    "trace = evprof.load(sys.argv[1])\n"
+	    "assert {row.peak_bytes_a for row in trace.diff(trace, memory=True)} == {-1}\n";
 	struct outcome *said = run_with_package(python, code, outcome->trace, outcome->out);
 
 	expect(said,

@@ -497,6 +497,43 @@ Test(diff, sampled_memory_is_an_estimate)
 	expect_listed("--memory TRACE OTHER", 0, "; estimates, as memory was sampled\nB ", true);
 }
 
+/* A with everything, B with that meta: it does not have the measure, so that is not compared, and null. */
+static void expect_unknown(const char *meta, const char *key, const char *json, const char *said, const char *order)
+{
+	char words[128];
+
+	for (int side = 0; side < 2; side++) {
+		begin_memory(side ? meta : WITH_LINES, 1);
+		made_at(2, 0x100, side ? 5000000 : 1000000);
+		freed(0x100);
+		made_at(2, 0x200, 1000000);
+		save(side);
+	}
+	for (int total = 0; total < 2; total++) {
+		snprintf(words, sizeof(words), "--memory --fail-on %s%s TRACE OTHER", total ? "total-" : "", key);
+		cr_expect(run(cmd_diff, words) == 2 && strstr(ran.err, " compares nothing, as "), "%s: %s", words,
+			  ran.err);
+	}
+	snprintf(words, sizeof(words), "--memory --sort %s TRACE OTHER", key);
+	cr_expect(run(cmd_diff, words) == 2 && strstr(ran.err, " does not have that\n"), "%s", ran.err);
+	expect_listed("--memory --json TRACE OTHER", 0, json, true);
+	expect_listed("--memory --all TRACE OTHER", 0, order, true);
+	cr_expect(strstr(ran.out, said) && !strstr(strstr(ran.out, "\nB "), said), "A has it: %s", ran.out);
+	expect_listed("--memory --all --markdown TRACE OTHER", 0, key, false);
+}
+
+Test(diff, samples_show_no_temporary_allocations)
+{
+	expect_unknown(WITH_LINES "],\"memory_interval\":524288,\"rest\":[", "temporary", "\"temporary\": null",
+		       " of them temporary", "Ordered by: change of bytes at the peak\n");
+}
+
+Test(diff, what_is_alive_shows_no_peak)
+{
+	expect_unknown("\"mem\",\"line\",\"malloc\"],\"alive_only\":true,\"rest\":[", "peak", "\"peak_bytes\": null",
+		       " bytes at the peak, ", "Ordered by: change of bytes at the end\n");
+}
+
 Test(diff, memory_without_events)
 {
 	begin_memory("\"call\"", 1);

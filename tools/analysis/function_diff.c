@@ -137,6 +137,12 @@ const struct diff_measure diff_measures[DIFF_MEASURES] = {
      offsetof(struct function_total, temporary), false, true, false},
 };
 
+unsigned diff_unknown_of_sites(const struct trace *trace)
+{
+	return (trace_memory_interval(trace) ? 1u << DIFF_TEMPORARY : 0) |
+	       (trace_is_alive_only(trace) ? 1u << DIFF_PEAK : 0);
+}
+
 uint64_t diff_value(const struct diff_measure *measure, const struct function_side *side)
 {
 	return side ? diff_measured(measure, side->counts) : 0;

@@ -86,6 +86,12 @@ enum {
 #define DIFF_OF_SITES (1u << DIFF_PEAK | 1u << DIFF_END | 1u << DIFF_ALLOCS | 1u << DIFF_BYTES | 1u << DIFF_TEMPORARY)
 extern const struct diff_measure diff_measures[DIFF_MEASURES];
 
+/*
+ * The measures that the sites of a trace do not have, as bits: temporary allocations where memory was sampled, the peak
+ * where only what is alive was kept.
+ */
+unsigned diff_unknown_of_sites(const struct trace *trace);
+
 static inline uint64_t diff_measured(const struct diff_measure *measure, const struct function_total *counts)
 {
 	return *(const uint64_t *)((const char *)counts + measure->offset);

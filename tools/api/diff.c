@@ -9,7 +9,7 @@
  * With the option by: the sites of their memory, as evprof diff --memory has them. From change on the columns are:
  *
  *   peak_bytes_a, peak_bytes_b, end_bytes_a, end_bytes_b, allocations_a, allocations_b, bytes_a, bytes_b, temporary_a,
- *   temporary_b
+ *   temporary_b: -1 where a trace does not have the measure (diff_unknown_of_sites())
  */
 #include <errno.h>
 #include <string.h>
@@ -61,16 +61,18 @@ struct comparison {
 static const struct comparison of_functions = {function_fields, function_measures, DIFF_TIME};
 static const struct comparison of_sites = {site_fields, site_measures, DIFF_PEAK};
 
-static int put_pair(struct evprof_table *table, const struct comparison *comparison, const struct function_pair *pair)
+static int put_pair(struct evprof_table *table, const struct comparison *comparison, const unsigned unknown[2],
+		    const struct function_pair *pair)
 {
 	const struct function_side *side = diff_shown_side(pair);
 	const char *change = !pair->a ? "added" : !pair->b ? "removed" : "both";
 	uint64_t counts[COUNTS];
 
 	for (size_t i = 0; i < COUNTS; i++) {
-		const struct diff_measure *measure = &diff_measures[comparison->measures[i / 2]];
+		unsigned measure = comparison->measures[i / 2];
+		bool known = !(unknown[i % 2] & 1u << measure);
 
-		counts[i] = diff_value(measure, i % 2 ? pair->b : pair->a);
+		counts[i] = known ? diff_value(&diff_measures[measure], i % 2 ? pair->b : pair->a) : UINT64_MAX;
 	}
 	if (table_begin_row(table, side->file, side->line, text_of(side->display)) < 0 ||
 	    !table_put_text(table, CHANGE, text_of(change)))
@@ -79,17 +81,18 @@ static int put_pair(struct evprof_table *table, const struct comparison *compari
 	return 0;
 }
 
-static int compare(const struct function_totals totals[2], const struct comparison *comparison,
-		   struct evprof_table **made)
+static int compare(const struct function_totals totals[2], const unsigned unknown[2],
+		   const struct comparison *comparison, struct evprof_table **made)
 {
+	bool sorted = !((unknown[0] | unknown[1]) & 1u << comparison->sorted_by);
 	struct evprof_table *table = table_new(comparison->fields, COLUMNS);
 	struct function_pairs pairs = {0};
 	int error = table ? function_pairs_match(&pairs, &totals[0], &totals[1]) : -ENOMEM;
 
 	if (!error)
-		function_pairs_sort(&pairs, &diff_measures[comparison->sorted_by]);
+		function_pairs_sort(&pairs, &diff_measures[sorted ? comparison->sorted_by : DIFF_END]);
 	for (size_t i = 0; !error && i < pairs.count; i++)
-		error = put_pair(table, comparison, &pairs.at[i]);
+		error = put_pair(table, comparison, unknown, &pairs.at[i]);
 	function_pairs_done(&pairs);
 	if (error) {
 		table_drop(table);
@@ -141,6 +144,7 @@ int evprof_trace_diff(struct evprof_trace *a, const char *const *options_a, stru
 	const char *const *const options[2] = {options_a, options_b};
 	struct function_totals totals[2] = {{.functions = {0}}, {.functions = {0}}};
 	const struct comparison *compared[2] = {0};
+	unsigned unknown[2] = {0};
 	struct why why;
 	int result = 0;
 
@@ -148,13 +152,17 @@ int evprof_trace_diff(struct evprof_trace *a, const char *const *options_a, stru
 		struct request request;
 
 		result = request_begin(&request, traces[i], options[i], error, error_bytes);
-		result = request_end(&request, result ? result : count(&request, &totals[i], &compared[i]));
+		if (!result) {
+			result = count(&request, &totals[i], &compared[i]);
+			unknown[i] = compared[i] == &of_sites ? diff_unknown_of_sites(request.trace) : 0;
+		}
+		result = request_end(&request, result);
 	}
 	if (result)
 		goto done;
 	why = why_begin(error, error_bytes);
 	if (compared[0] == compared[1])
-		result = why_end(&why, compare(totals, compared[0], table));
+		result = why_end(&why, compare(totals, unknown, compared[0], table));
 	else
 		result = why_set(&why, -EINVAL, "evprof: the option by is for both traces");
 done:

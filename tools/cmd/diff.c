@@ -39,7 +39,7 @@ static const char help_text[] =
     "                        allocations, and how many of them were temporary (evprof memory)\n"
     "      --by WHAT         with --memory: line (default), function, module, thread, task, library\n"
     "  -s, --sort KEY        by the change of: time (default), cumtime, calls, allocs, bytes; with --memory: peak\n"
-    "                        (default), end, allocs, bytes, temporary\n"
+    "                        (default; end, where a trace has no peak), end, allocs, bytes, temporary\n"
     "  -n, --limit N         the first N functions only\n"
     "      --all             list the functions that did not change, too\n"
     "      --threshold KEY=AMOUNT[,AMOUNT]\n"
@@ -175,6 +175,21 @@ static const struct verb_option options_known[] = {
 
 static const struct verb_usage usage = {"diff", options_known, {help_text, filter_help, help_end}};
 
+/* --fail-on names a measure that a trace does not have. */
+static void report_unknown(const struct report_diff *diff, unsigned measure)
+{
+	const char *path = diff->paths[report_diff_has(diff, measure, 0) ? 1 : 0], *sort = diff_measures[measure].sort;
+
+	if (diff->sites)
+		output_message("evprof diff: --fail-on %s compares nothing, as %s %s", sort, path,
+			       measure == DIFF_PEAK ? "keeps only what is alive, and no peak"
+						    : "has samples, which show no temporary allocations");
+	else
+		output_message("evprof diff: %s has no memory events, which --fail-on %s compares; record with "
+			       "--events call,c_call,mem",
+			       path, sort);
+}
+
 static int write_diff(const struct request *request, struct function_pairs *pairs)
 {
 	struct terminal terminal = terminal_find(STDOUT_FILENO);
@@ -247,12 +262,10 @@ static bool find_compared(struct request *request)
 	for (unsigned i = 0; i < DIFF_MEASURES; i++) {
 		if (!(report_diff_measures(diff) & 1u << i))
 			continue;
-		if (!diff_measures[i].memory || (diff->totals[0].memory && diff->totals[1].memory))
+		if (report_diff_has(diff, i, 0) && report_diff_has(diff, i, 1))
 			rules->compared |= 1u << i;
 		else if (wanted & 1u << i)
-			output_message("evprof diff: %s has no memory events, which --fail-on %s compares; record with "
-				       "--events call,c_call,mem",
-				       diff->paths[diff->totals[0].memory ? 1 : 0], diff_measures[i].sort);
+			report_unknown(diff, i);
 	}
 	if (wanted & 1u << DIFF_CALLS && request->sampled)
 		output_message("evprof diff: stacks were sampled, which counts no calls; record with --events "
@@ -271,6 +284,19 @@ static bool find_compared(struct request *request)
 	if (wanted & (1u << DIFF_CALLS | 1u << DIFF_TIME | 1u << DIFF_CUMTIME) && !shows_calls(request))
 		return false;
 	return !(wanted & ~rules->compared) && !(wanted & 1u << DIFF_CALLS && request->sampled);
+}
+
+/* Sets the order that was not given. False after a message: one that was given is by what a trace does not have. */
+static bool find_order(struct report_diff *diff)
+{
+	size_t sites_order = report_diff_shows(diff, DIFF_PEAK) ? DIFF_PEAK : DIFF_END;
+
+	if (!diff->sort)
+		diff->sort = &diff_measures[diff->sites ? sites_order : DIFF_TIME];
+	if (!diff->sites || report_diff_shows(diff, (size_t)(diff->sort - diff_measures)))
+		return true;
+	output_message("evprof diff: --sort %s: one of the traces does not have that", diff->sort->sort);
+	return false;
 }
 
 /* The exit status of --fail-on; status: that of reading the traces. */
@@ -310,8 +336,7 @@ static int count_trace(struct request *request, size_t side)
 	request->diff.lost[side] = totals.lost;
 	request->diff.totals[side].memory |= trace_records(trace, "mem");
 	request->diff.native[side] = trace_records(trace, "malloc");
-	request->diff.estimate[side] = trace_memory_interval(trace) != 0;
-	request->diff.alive_only[side] = trace_is_alive_only(trace);
+	request->diff.unknown[side] = request->diff.sites ? diff_unknown_of_sites(trace) : 0;
 	request->sampled |= trace_sample_rate(trace) != 0;
 	request->calls[side] = trace_records(trace, "call");
 	request->c_calls[side] = trace_records(trace, "c_call");
@@ -343,8 +368,9 @@ static int diff_traces(struct request *request)
 	if (request->diff.sites && status != CLI_FAILED && !has_memory(request))
 		status = CLI_FAILED;
 	if (status != CLI_FAILED)
-		status =
-		    find_compared(request) && compare_totals(request) == 0 ? judge(&request->diff, status) : CLI_FAILED;
+		status = find_compared(request) && find_order(&request->diff) && compare_totals(request) == 0
+			     ? judge(&request->diff, status)
+			     : CLI_FAILED;
 	function_totals_done(&request->diff.totals[0]);
 	function_totals_done(&request->diff.totals[1]);
 	return status;
@@ -354,7 +380,8 @@ static int diff_traces(struct request *request)
 static bool fits_together(const struct request *request, int traces)
 {
 	const struct report_diff *diff = &request->diff;
-	unsigned wanted = diff->rules.fail_on | diff->rules.fail_on_total | 1u << (diff->sort - diff_measures);
+	unsigned wanted =
+	    diff->rules.fail_on | diff->rules.fail_on_total | (diff->sort ? 1u << (diff->sort - diff_measures) : 0);
 	unsigned wrong = wanted & ~report_diff_measures(diff);
 
 	if (traces != 2)
@@ -380,8 +407,6 @@ int cmd_diff(int argc, char **argv)
 	status = verb_parse(&usage, argc, argv, &request, &request.filter);
 	if (status == VERB_PARSED) {
 		status = CLI_FAILED;
-		if (!request.diff.sort)
-			request.diff.sort = &diff_measures[request.diff.sites ? DIFF_PEAK : DIFF_TIME];
 		if (fits_together(&request, argc - optind)) {
 			request.diff.paths[0] = argv[optind];
 			request.diff.paths[1] = argv[optind + 1];

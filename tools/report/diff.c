@@ -13,10 +13,12 @@ size_t report_diff_limit(const struct report_diff *diff, const struct function_p
 	return diff->limit >= 0 && (size_t)diff->limit < pairs->count ? (size_t)diff->limit : pairs->count;
 }
 
-/* Whether a side has the measure. A trace without memory events has no allocations, so no column compares them. */
-static bool has_measure(const struct report_diff *diff, const struct diff_measure *measure, size_t side)
+/* A trace without memory events has no allocations, so no column compares them. */
+bool report_diff_has(const struct report_diff *diff, size_t measure, size_t side)
 {
-	return !measure->memory || diff->totals[side].memory;
+	if (diff->unknown[side] & 1u << measure)
+		return false;
+	return !diff_measures[measure].memory || diff->totals[side].memory;
 }
 
 unsigned report_diff_measures(const struct report_diff *diff)
@@ -174,14 +176,19 @@ static void print_memory(struct output *output, const struct report_diff *diff, 
 {
 	const struct function_total *sum = &diff->totals[side].sum;
 
-	output_format(output, "%" PRIu64 " bytes at the peak, %" PRIu64 " at the end", sum->peak_bytes, sum->end_bytes);
-	output_format(output, ", %" PRIu64 " allocations of %" PRIu64 " bytes, %" PRIu64 " of them temporary",
-		      sum->allocations, sum->allocated_bytes, sum->temporary);
+	if (report_diff_has(diff, DIFF_PEAK, side))
+		output_format(output, "%" PRIu64 " bytes at the peak, %" PRIu64 " at the end", sum->peak_bytes,
+			      sum->end_bytes);
+	else
+		output_format(output, "%" PRIu64 " bytes at the end", sum->end_bytes);
+	output_format(output, ", %" PRIu64 " allocations of %" PRIu64 " bytes", sum->allocations, sum->allocated_bytes);
+	if (report_diff_has(diff, DIFF_TEMPORARY, side))
+		output_format(output, ", %" PRIu64 " of them temporary", sum->temporary);
 	if (!diff->native[side])
 		output_string(output, "; without native memory, which was not recorded");
-	if (diff->estimate[side])
+	if (diff->unknown[side] & 1u << DIFF_TEMPORARY)
 		output_string(output, "; estimates, as memory was sampled");
-	if (diff->alive_only[side])
+	if (diff->unknown[side] & 1u << DIFF_PEAK)
 		output_string(output, "; the peak is not known, as only what is alive was kept");
 }
 
@@ -259,7 +266,7 @@ static void json_counts(struct output *output, const struct report_diff *diff, s
 			const struct function_total *counts)
 {
 	for (size_t i = 0; i < DIFF_MEASURES; i++)
-		json_number(output, diff, i, has_measure(diff, &diff_measures[i], side),
+		json_number(output, diff, i, report_diff_has(diff, i, side),
 			    (int64_t)diff_measured(&diff_measures[i], counts));
 }
 
@@ -318,7 +325,7 @@ static void json_trace(struct output *output, const struct report_diff *diff, si
 		      diff->totals[side].memory ? "true" : "false");
 	if (diff->sites)
 		output_format(output, "\"native\": %s, \"sampled\": %s, ", diff->native[side] ? "true" : "false",
-			      diff->estimate[side] ? "true" : "false");
+			      diff->unknown[side] & 1u << DIFF_TEMPORARY ? "true" : "false");
 	json_counts(output, diff, side, &diff->totals[side].sum);
 	output_string(output, "}");
 }
@@ -376,10 +383,10 @@ static void csv_row(struct output *output, const struct report_diff *diff, const
 		if (!(report_diff_measures(diff) & 1u << i))
 			continue;
 		output_char(output, ',');
-		if (has_measure(diff, &diff_measures[i], 0))
+		if (report_diff_has(diff, i, 0))
 			output_u64(output, diff_value(&diff_measures[i], pair->a));
 		output_char(output, ',');
-		if (has_measure(diff, &diff_measures[i], 1))
+		if (report_diff_has(diff, i, 1))
 			output_u64(output, diff_value(&diff_measures[i], pair->b));
 		output_char(output, ',');
 		if (report_diff_shows(diff, i))

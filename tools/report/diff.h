@@ -13,11 +13,10 @@
 struct report_diff {
 	const char *paths[2];
 	struct function_totals totals[2];
-	uint64_t lost[2];   /* events */
-	bool sites;	    /* the functions are sites of memory */
-	bool native[2];	    /* sites: native memory was recorded */
-	bool estimate[2];   /* sites: memory was sampled */
-	bool alive_only[2]; /* sites: the peak is not known */
+	uint64_t lost[2];    /* events */
+	bool sites;	     /* the functions are sites of memory */
+	bool native[2];	     /* sites: native memory was recorded */
+	unsigned unknown[2]; /* sites: diff_unknown_of_sites() */
 	struct diff_rules rules;
 	size_t regressed; /* functions */
 	const struct diff_measure *sort;
@@ -35,6 +34,8 @@ void report_diff_csv(struct output *output, const struct report_diff *diff, cons
 
 /* For the formats: the measures there are, as bits; whether both traces have one, and which pairs are written. */
 unsigned report_diff_measures(const struct report_diff *diff);
+/* Whether a side has the measure. */
+bool report_diff_has(const struct report_diff *diff, size_t measure, size_t side);
 bool report_diff_shows(const struct report_diff *diff, size_t measure);
 /* "function" or "site", in the plural for more than one. */
 const char *report_diff_noun(const struct report_diff *diff, size_t count);

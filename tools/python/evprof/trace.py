@@ -619,7 +619,7 @@ class Trace:
 
         memory=True has the rows of `evprof diff --memory` instead, by line, function, module, thread, task or library, the
         largest change at the peak first. After change: peak_bytes_a, peak_bytes_b, end_bytes_a, end_bytes_b, allocations_a,
-        allocations_b, bytes_a, bytes_b, temporary_a, temporary_b.
+        allocations_b, bytes_a, bytes_b, temporary_a, temporary_b; -1 where a trace does not have it, as in memory().
 
         >>> import evprof
         >>> trace = evprof.load(trace_path)
