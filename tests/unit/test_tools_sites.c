@@ -636,6 +636,27 @@ Test(sites, parts_of_the_resident_size)
 	cr_expect(!strstr(ran.out, "resident_at_"), "a part of the time has none: %s", ran.out);
 }
 
+/* The parts of the peak and of the end are those of its blocks; the resident size is that of the process. */
+Test(sites, parts_of_a_thread)
+{
+	uint32_t other = fixture_thread(fixture, process, 11, 1000);
+
+	fixture_memory(fixture, other, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x300, 70, 0, 10);
+	save_resident(4000);
+	run(cmd_memory, "TRACE --summary --format csv --thread 11");
+	cr_expect(strstr(ran.out, "peak,all,9,70,1\n10,peak,python,9,70,\n10,peak,malloc,9,0,\n10,peak,mapped,9,0,\n"),
+		  "%s", ran.out);
+	cr_expect(strstr(ran.out, "end,all,,70,1\n10,end,python,,70,\n10,end,malloc,,0,\n10,end,mapped,,0,\n"), "%s",
+		  ran.out);
+	cr_expect(strstr(ran.out, ",resident_at_end,python,"), "%s", ran.out);
+	run(cmd_memory, "TRACE --thread 11");
+	cr_expect(strstr(ran.out, "  end       70 B in 1 block: 70 B Python's, 0 B malloc's, 0 B mapped\n"), "%s",
+		  ran.out);
+	run(cmd_memory, "TRACE --thread 11 --json");
+	cr_expect(strstr(ran.out, "\"python_bytes\": 1070, \"malloc_bytes\": 500, \"mapped_bytes\": 4096"), "%s",
+		  ran.out);
+}
+
 /* The numbers of the text, one a row; nothing of sites. */
 Test(sites, summary)
 {

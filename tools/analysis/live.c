@@ -36,6 +36,7 @@ static inline void change_sum(struct live *live, uint32_t number, unsigned sourc
 	sum->blocks += blocks;
 	sum->bytes += bytes;
 	live->sources[source] += bytes;
+	live->shown_sources[source] += number ? bytes : 0;
 	live->bytes += bytes;
 }
 
@@ -64,7 +65,7 @@ static void note_peak(struct live *live)
 		return;
 	live->peak_bytes = live->bytes;
 	live->peaks++;
-	memcpy(live->peak_sources, live->sources, sizeof(live->sources));
+	memcpy(live->peak_sources, live->shown_sources, sizeof(live->peak_sources));
 }
 
 static void live_gone(void *user, const struct heap_block *gone, int more, bool freed)
@@ -244,7 +245,7 @@ static int snapshot_end(struct live *live)
 	live->end_count = live->sum_count;
 	for (uint32_t i = 0; i < live->end_count; i++)
 		live->end[i] = (struct live_held){live->sums[i].blocks, live->sums[i].bytes};
-	memcpy(live->end_sources, live->sources, sizeof(live->sources));
+	memcpy(live->end_sources, live->shown_sources, sizeof(live->end_sources));
 	return 0;
 }
 

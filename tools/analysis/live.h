@@ -128,10 +128,11 @@ struct live {
 	bool alive_only;		    /* peaks are not known: trace_process_is_alive_only() */
 	bool knows_calls;		    /* an empty stack means that no function runs */
 	bool inside;			    /* between two marks, or there are none: allocations count */
-	uint64_t sources[BLOCK_SOURCES];    /* bytes of live blocks; at the peak; at the end, if that is set */
+	uint64_t sources[BLOCK_SOURCES];    /* bytes of live blocks; when the resident size was most */
+	uint64_t resident_sources[BLOCK_SOURCES];
+	uint64_t shown_sources[BLOCK_SOURCES]; /* of the shown threads'; at the peak; at the end, if that is set */
 	uint64_t peak_sources[BLOCK_SOURCES];
 	uint64_t end_sources[BLOCK_SOURCES];
-	uint64_t resident_sources[BLOCK_SOURCES];
 	uint64_t heap_bytes; /* of live blocks that malloc() has in its heap, as far as size and address show it */
 	int64_t marked_ns;   /* time of the last end mark, which is the end then; PROGRAM_END_NONE: none so far */
 	uint64_t bytes;	     /* of all live blocks */

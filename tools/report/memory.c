@@ -209,7 +209,7 @@ static void put_summary(const struct report_memory *report, const struct memory 
 		output_string(output, " at ");
 		put_time(output, memory->end_ns);
 	}
-	put_sources(report, memory->live.end ? memory->live.end_sources : memory->live.sources);
+	put_sources(report, memory->live.end ? memory->live.end_sources : memory->live.shown_sources);
 	output_string(output, "\n  allocated ");
 	put_bytes(output, all->made.bytes, 0);
 	output_format(output, " in %" PRIu64 " allocation%s", all->made.blocks, all->made.blocks == 1 ? "" : "s");

@@ -80,7 +80,7 @@ void memory_summary_put(struct output *output, const struct memory *memory)
 	if (!live->alive_only)
 		put_moment(output, memory, "peak", all->peak.blocks ? live->peak_ns : -1, &all->peak,
 			   live->peak_sources);
-	put_moment(output, memory, "end", end_ns, &all->end, live->end ? live->end_sources : live->sources);
+	put_moment(output, memory, "end", end_ns, &all->end, live->end ? live->end_sources : live->shown_sources);
 	for (unsigned i = 0; i < MEMORY_KINDS; i++)
 		put_part(output, memory, "end", memory_kind_names[i], end_ns, (int64_t)memory->kinds[i].end.bytes);
 	put_held(output, memory, "allocated", -1, &all->made);
