@@ -301,6 +301,17 @@ Test(sites, missing_stacks_are_counted)
 }
 
 /* What is allocated after the peak has rows behind those of the peak. */
+/* 30 blocks of 1000 bytes stand for 47.46 each. */
+Test(sites, missing_stacks_are_estimates, .init = NULL)
+{
+	begin_process("\"mem\",\"malloc\"],\"memory_interval\":46956,\"rest\":[");
+	for (uint64_t i = 1; i <= 30; i++)
+		made(0x100 * i, 1000);
+	cr_expect_eq(number_of("", "missing_stacks"), 1424);
+	cr_expect_eq(run(cmd_memory, "TRACE --summary --format csv"), 0);
+	cr_expect(strstr(ran.out, "allocated,all,,1423740,1424\n"), "of all: %s", ran.out);
+}
+
 Test(sites, rows_without_a_peak_come_last)
 {
 	event(WIRE_CALL, MAIN, 0);

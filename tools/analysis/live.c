@@ -201,23 +201,23 @@ static uint32_t find_task(struct live *live, struct call_walk *walk, uint32_t nu
 	return known && *known <= UINT32_MAX ? stacks_find(&live->stacks, number, (uint32_t)*known - 1) : 0;
 }
 
-/* Counts allocations whose stack is not known. */
-static void note_missing(struct live *live, const struct call_walk *walk, uint64_t allocations)
+/* Counts allocations whose stack is not known. units: of ESTIMATE_UNIT. */
+static void note_missing(struct live *live, const struct call_walk *walk, uint64_t units)
 {
 	const struct replay *replay = &walk->replay;
 	bool empty = !replay->depth && !replay->hidden_base;
 
 	if ((empty && (replay->base_unknown || !live->knows_calls)) ||
 	    (live->functions->has_native_stacks && !replay->native_frame))
-		live->missing_stacks += allocations;
+		live->missing_stacks += units;
 }
 
 /* The stack of the current allocations, with its native frames on top. 0 after walk_fail() if memory ran out. */
-static uint32_t find_stack(struct live *live, struct call_walk *walk, uint64_t allocations)
+static uint32_t find_stack(struct live *live, struct call_walk *walk, uint64_t units)
 {
 	uint32_t number = find_python(live, walk), line, place = UINT32_MAX;
 
-	note_missing(live, walk, allocations);
+	note_missing(live, walk, units);
 	stack_functions_note(live->functions, walk->replay.native_frame);
 	if (live->lines)
 		place = find_place_of_line(live, walk, &line);
@@ -253,7 +253,7 @@ static int snapshot_end(struct live *live)
 static uint32_t count_allocation(struct live *live, struct call_walk *walk, const struct heap_block *made)
 {
 	struct live_held weight = weight_of(live, made);
-	uint32_t number = filter_thread(walk->filter, walk->thread) ? find_stack(live, walk, 1) : 0;
+	uint32_t number = filter_thread(walk->filter, walk->thread) ? find_stack(live, walk, weight.blocks) : 0;
 
 	if (walk->error)
 		return 0;
@@ -272,7 +272,7 @@ static int take_freed(struct live *live, struct call_walk *walk, uint32_t head, 
 {
 	const struct live_held made = {extra[0], extra[1]};
 	bool shown = filter_thread(walk->filter, walk->thread);
-	uint32_t number = shown ? find_stack(live, walk, estimate_whole(made.blocks)) : 0;
+	uint32_t number = shown ? find_stack(live, walk, made.blocks) : 0;
 	unsigned class = wire_freed_class(head);
 
 	if (walk->error)
@@ -367,8 +367,9 @@ static void live_other(void *owner, struct call_walk *walk, uint32_t head, const
 
 /* --- a process --- */
 
-static void round_sizes(struct live *live)
+static void round_numbers(struct live *live)
 {
+	live->missing_stacks = estimate_whole(live->missing_stacks);
 	for (unsigned i = 0; i < LIVE_SIZES; i++)
 		live->sizes[i].allocations = estimate_whole(live->sizes[i].allocations);
 }
@@ -432,7 +433,7 @@ static int live_read(struct live *live, const struct call_walk *walk, const stru
 		error = -ENOMEM;
 	if (!error)
 		error = walk_together(walk->trace, walk->process, filter, progress, &visitor, live);
-	round_sizes(live);
+	round_numbers(live);
 	if (live->resident_ticks)
 		note_resident(live);
 	return error ? error : list_by_thread(live, walk->trace);

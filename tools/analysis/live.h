@@ -124,11 +124,11 @@ struct live {
 	uint64_t *latest_here;	     /* of the current event's thread */
 	struct live_size sizes[LIVE_SIZES]; /* of the shown threads */
 	bool any;			    /* a memory event was read */
-	uint64_t missing_stacks;	    /* allocations of the shown threads whose stack is not known */
-	bool alive_only;		    /* peaks are not known: trace_process_is_alive_only() */
-	bool knows_calls;		    /* an empty stack means that no function runs */
-	bool inside;			    /* between two marks, or there are none: allocations count */
-	uint64_t sources[BLOCK_SOURCES];    /* bytes of live blocks; when the resident size was most */
+	uint64_t missing_stacks; /* shown threads' allocations without a stack; in ESTIMATE_UNIT until all is read */
+	bool alive_only;	 /* peaks are not known: trace_process_is_alive_only() */
+	bool knows_calls;	 /* an empty stack means that no function runs */
+	bool inside;		 /* between two marks, or there are none: allocations count */
+	uint64_t sources[BLOCK_SOURCES]; /* bytes of live blocks; when the resident size was most */
 	uint64_t resident_sources[BLOCK_SOURCES];
 	uint64_t shown_sources[BLOCK_SOURCES]; /* of the shown threads'; at the peak; at the end, if that is set */
 	uint64_t peak_sources[BLOCK_SOURCES];
