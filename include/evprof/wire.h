@@ -167,7 +167,7 @@ enum wire_kind {
 	 * Names and keys are defined like marks. Reserved, and written by nobody yet: what has no name below. 57 to 62
 	 * are free. 63 would have a further sub-kind in its first extra word.
 	 */
-	WIRE_MMAP = 41,	      /* value: 1 for a file; extra words: address (0: it failed), size. After a native stack */
+	WIRE_MMAP = 41,	      /* value: see below; extra words: address (0: it failed), size. After a native stack */
 	WIRE_MUNMAP = 42,     /* extra words: address, size: what was mapped there is so no more */
 	WIRE_SPAN_BEGIN = 43, /* extra words: name's id, span's number in its process */
 	WIRE_SPAN_END = 44,   /* number: span's number */
@@ -190,6 +190,16 @@ enum wire_kind {
 	 */
 	WIRE_FREED = 56,
 	WIRE_KINDS = 64, /* number of kinds */
+};
+
+/*
+ * The value of a WIRE_MMAP. WIRE_MMAP_MOVED: it is what the thread's WIRE_MUNMAP before has taken away, of a file or
+ * not. At the same address, with the same size, nothing has changed: the call failed.
+ */
+enum wire_mmap {
+	WIRE_MMAP_ANONYMOUS = 0,
+	WIRE_MMAP_FILE = 1,
+	WIRE_MMAP_MOVED = 2, /* mremap() */
 };
 
 /* The value of a WIRE_ARGUMENT: its type, and whether its text was cut. */

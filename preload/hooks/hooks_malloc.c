@@ -18,7 +18,8 @@ struct native_event {
 	uintptr_t block;
 	size_t size;
 	uintptr_t old;
-	bool file, native_stack, signal_stack;
+	unsigned value; /* of a mapping */
+	bool native_stack, signal_stack;
 };
 
 void hooks_malloc_set(void)
@@ -50,7 +51,7 @@ static void put_mapping(struct writer *writer, const struct native_event *event)
 
 	if (event->native_stack)
 		writer_put(writer, wire_head(WIRE_NATIVE_STACK, native_stack()));
-	writer_put_words(writer, wire_extended(event->kind, 2, event->file), extra);
+	writer_put_words(writer, wire_extended(event->kind, 2, event->value), extra);
 }
 
 /* Whether the Python stack stands before an event. Of a free it shows readers whether the program still runs. */
@@ -182,7 +183,7 @@ void hooks_malloc_record_begin(const void *old)
 		hooks_malloc_record_any(WIRE_REALLOC_BEGIN, old, 0, NULL);
 }
 
-void hooks_malloc_record_mapping(unsigned kind, const void *address, size_t size, bool file)
+void hooks_malloc_record_mapping(unsigned kind, const void *address, size_t size, unsigned value)
 {
-	record(&(struct native_event){.kind = kind, .block = (uintptr_t)address, .size = size, .file = file});
+	record(&(struct native_event){.kind = kind, .block = (uintptr_t)address, .size = size, .value = value});
 }

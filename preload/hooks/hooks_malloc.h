@@ -43,8 +43,11 @@ bool hooks_malloc_record_with_stack(unsigned kind, const void *block, size_t siz
 /* A realloc of the block is about to begin. */
 void hooks_malloc_record_begin(const void *old) __attribute__((cold, noinline));
 
-/* kind: WIRE_MMAP (file: of a file) or WIRE_MUNMAP. These are few, and recorded also where allocations are sampled. */
-void hooks_malloc_record_mapping(unsigned kind, const void *address, size_t size, bool file)
+/*
+ * kind: WIRE_MMAP (value: enum wire_mmap) or WIRE_MUNMAP (0). These are few, and recorded also where allocations are
+ * sampled.
+ */
+void hooks_malloc_record_mapping(unsigned kind, const void *address, size_t size, unsigned value)
     __attribute__((cold, noinline));
 
 /* A malloc or calloc that is in the sample. */

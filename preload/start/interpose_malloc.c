@@ -227,9 +227,9 @@ static __attribute__((noinline)) int recorded_posix_memalign(void **block, size_
 	return error;
 }
 
-static void record_mmap(const void *address, size_t size, bool file)
+static void record_mmap(const void *address, size_t size, unsigned value)
 {
-	hooks_malloc_record_mapping(WIRE_MMAP, address == MAP_FAILED ? NULL : address, size, file);
+	hooks_malloc_record_mapping(WIRE_MMAP, address == MAP_FAILED ? NULL : address, size, value);
 }
 
 #define RECORD_MMAP(name, type, parameters, arguments)                                                                 \
@@ -238,7 +238,7 @@ static void record_mmap(const void *address, size_t size, bool file)
 		type address;                                                                                          \
                                                                                                                        \
 		BELOW(address, real.name arguments);                                                                   \
-		record_mmap(address, size, !(flags & MAP_ANONYMOUS));                                                  \
+		record_mmap(address, size, (flags & MAP_ANONYMOUS) ? WIRE_MMAP_ANONYMOUS : WIRE_MMAP_FILE);            \
 		return address;                                                                                        \
 	}
 
@@ -249,30 +249,45 @@ RECORD_MMAP(mmap64, void *, (void *at, size_t size, int protection, int flags, i
 	    (at, size, protection, flags, fd, offset))
 #endif
 
+#define PAGE_BYTES_MIN 4096u		   /* any page begins at a multiple of it */
+#define ADDRESSES_MAX ((uintptr_t)1 << 56) /* no program of today has more */
+
+/* Whether the kernel may unmap it: not EINVAL, whatever is mapped. */
+static bool is_range(const void *at, size_t size)
+{
+	return size && (uintptr_t)at % PAGE_BYTES_MIN == 0 && size <= ADDRESSES_MAX &&
+	       (uintptr_t)at <= ADDRESSES_MAX - size;
+}
+
 /* Recorded before it happens, like a free. One that fails is taken back. */
 static __attribute__((noinline)) int recorded_munmap(void *at, size_t size)
 {
+	bool recorded = is_range(at, size);
 	int result;
 
-	hooks_malloc_record_mapping(WIRE_MUNMAP, at, size, false);
+	if (recorded)
+		hooks_malloc_record_mapping(WIRE_MUNMAP, at, size, 0);
 	BELOW(result, real.munmap(at, size));
-	if (result < 0)
-		record_mmap(at, size, false);
+	if (recorded && result < 0)
+		record_mmap(at, size, WIRE_MMAP_MOVED);
 	return result;
 }
 
 /* With an old size of 0 it maps shared memory a second time. */
 static __attribute__((noinline)) void *recorded_remap(void *old, size_t old_size, size_t size, int flags, void *at)
 {
+	bool moves = is_range(old, old_size) && size;
 	void *address;
 
-	if (old_size)
-		hooks_malloc_record_mapping(WIRE_MUNMAP, old, old_size, false);
+	if (moves)
+		hooks_malloc_record_mapping(WIRE_MUNMAP, old, old_size, 0);
 	BELOW(address, real.remap(old, old_size, size, flags, at));
-	if (address != MAP_FAILED || !old_size)
-		record_mmap(address, size, false);
+	if (!moves)
+		record_mmap(address, size, WIRE_MMAP_ANONYMOUS);
+	else if (address != MAP_FAILED)
+		record_mmap(address, size, WIRE_MMAP_MOVED);
 	else
-		record_mmap(old, old_size, false);
+		record_mmap(old, old_size, WIRE_MMAP_MOVED);
 	return address;
 }
 

@@ -222,6 +222,16 @@ SCENARIO(malloc, signal_handlers, SUPPORTED)
 	       "of %ld allocations in handlers %ld are there, and %ld lost", times, seen, info_lost(info, "malloc"));
 }
 
+/* What is mapped at the end, with some pages of Python's. */
+static void expect_mapped(const struct outcome *outcome, long bytes)
+{
+	struct outcome *summary = tool("memory", "--summary", "--format", "csv", outcome->trace);
+	const char *row = strstr(summary->out, ",end,mapped,");
+	long found = row ? atol(strchr(row + strlen(",end,mapped,"), ',') + 1) : -1;
+
+	expect(summary, found >= bytes && found < bytes + (1 << 20), "%ld bytes are mapped, not %ld", found, bytes);
+}
+
 SCENARIO(malloc, failing, SUPPORTED)
 {
 	const char *own = (needs_own_malloc(), library());
@@ -241,6 +251,7 @@ SCENARIO(malloc, failing, SUPPORTED)
 	}
 	cr_assert_eq(failed, 3);
 	cr_assert_eq(whole, 1);
+	expect_mapped(outcome, 8 << 20);
 }
 
 /* The libraries before and after evprof in LD_PRELOAD, and one that binds its own malloc(). */

@@ -414,6 +414,37 @@ Test(sites, a_mapping_may_be_temporary)
 	expect_rows("--by thread", "10,\"thread (10)\",4097,1,8193,3,1\n");
 }
 
+static void moved(uint64_t old, uint64_t old_size, uint64_t address, uint64_t size)
+{
+	unmapped(old, old_size);
+	mapped(address, size, WIRE_MMAP_MOVED);
+}
+
+/* By mremap(): a block goes on as a new one, a mapping of a file as what it was; a call that failed changes nothing. */
+static void move_ranges(void)
+{
+	event(WIRE_LINE, 2, 1);
+	mapped(A, PAGE, 0);
+	mapped(2 * A, 2 * PAGE, 1);
+	mapped(2 * A, PAGE, 0); /* over one of the file's pages */
+	mapped(3 * A, 4 * PAGE, 1);
+	event(WIRE_LINE, 3, 1);
+	moved(A, PAGE, A, PAGE);
+	moved(2 * A, 2 * PAGE, 2 * A, 2 * PAGE);
+	moved(3 * A, 4 * PAGE, 4 * A, 8 * PAGE);
+	event(WIRE_LINE, 4, 1);
+	moved(A, PAGE, 5 * A, 16 * PAGE);
+	moved(6 * A, 32 * PAGE, 7 * A, 32 * PAGE); /* from before the recording */
+}
+
+Test(sites, ranges_that_move)
+{
+	event(WIRE_CALL, MAIN, 0);
+	move_ranges();
+	expect_rows("", "10,\"main\",\"/x/app.py\",4,65536,65536,65536,1,0\n"
+			"10,\"main\",\"/x/app.py\",2,4096,4096,8192,2,0\n");
+}
+
 #define PAGES 64
 
 struct page_model {
@@ -494,6 +525,15 @@ static void expect_threads(const char *rows, const char *alive)
 	cr_expect_eq(run(cmd_cut, "--alive -o OTHER TRACE"), 0, "%s", ran.err);
 	cr_expect_eq(run(cmd_memory, "OTHER --summary --format csv"), 0, "%s", ran.err);
 	cr_expect(strstr(ran.out, alive), "%s", ran.out);
+}
+
+Test(sites, ranges_that_move_in_what_is_alive, .init = NULL)
+{
+	begin_process("\"mem\",\"malloc\"");
+	stack(MAIN);
+	move_ranges();
+	expect_threads("10,\"thread (10)\",69632,69632,73728,3,0\n", "10,end,all,,69632,2\n");
+	cr_expect(strstr(ran.out, "10,allocated,all,,73728,3\n"), "%s", ran.out);
 }
 
 /* No event shows when it ended: that is right before the next one. The times of other threads lie between. */

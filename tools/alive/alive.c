@@ -170,11 +170,33 @@ int alive_map(struct alive *alive, const struct alive_mapping *mapping)
 	return 0;
 }
 
+struct unmapping {
+	const struct alive *alive;
+	struct alive_unmapped unmapped;
+};
+
 static void range_gone(void *user, const struct mapped_range *gone, int more)
 {
-	(void)user;
-	(void)gone;
+	struct unmapping *unmapping = user;
+	struct alive_unmapped *unmapped = &unmapping->unmapped;
+
 	(void)more;
+	if (unmapped->part.begin != unmapped->part.end)
+		return;
+	unmapped->part = *gone;
+	unmapped->mapper = unmapping->alive->mappers[gone->owner];
+}
+
+/* NULL: nothing that counts was unmapped there. */
+static const struct alive_unmapped *find_unmapped(const struct alive *alive, const struct mapped_range *range)
+{
+	for (size_t i = 1; i <= ALIVE_UNMAPPED && i <= alive->unmapped_count; i++) {
+		const struct alive_unmapped *unmapped = &alive->unmapped[(alive->unmapped_count - i) % ALIVE_UNMAPPED];
+
+		if (unmapped->range.begin == range->begin && unmapped->range.end == range->end)
+			return unmapped->part.begin == unmapped->part.end ? NULL : unmapped;
+	}
+	return NULL;
 }
 
 /* Forgets the mappers of ranges that are gone. */
@@ -198,34 +220,57 @@ static int renew_mappers(struct alive *alive)
 	return 0;
 }
 
-static int add_range(struct alive *alive, const struct alive_mapping *mapping)
+static int add_range(struct alive *alive, struct mapped_range range, const struct alive_mapper *mapper)
 {
-	uint64_t bytes = mapping->range.end - mapping->range.begin;
-	struct alive_sum weight = weight_of(alive, bytes, true);
-	struct mapped_range range = mapping->range;
-	int error = count(alive, mapping->stack, wire_freed_value(0, true, bytes), &weight, 1);
+	int error = renew_mappers(alive);
 
-	if (!error)
-		error = renew_mappers(alive);
 	if (!error)
 		error = grow_by_one(&alive->mappers, &alive->mappers_allocated, alive->mapper_count,
 				    sizeof(*alive->mappers));
 	if (error)
 		return error;
 	range.owner = (uint32_t)alive->mapper_count;
-	alive->mappers[alive->mapper_count++] = (struct alive_mapper){mapping->ticks, mapping->stack};
+	alive->mappers[alive->mapper_count++] = *mapper;
 	return mapped_ranges_add(&alive->ranges, &range);
+}
+
+static int count_range(struct alive *alive, const struct alive_mapping *mapping)
+{
+	const struct alive_mapper mapper = {mapping->ticks, mapping->stack};
+	uint64_t bytes = mapping->range.end - mapping->range.begin;
+	struct alive_sum weight = weight_of(alive, bytes, true);
+	int error = count(alive, mapping->stack, wire_freed_value(0, true, bytes), &weight, 1);
+
+	return error ? error : add_range(alive, mapping->range, &mapper);
+}
+
+/* Back where it was, or elsewhere: then it counts as a new one. */
+static int apply_moved(struct alive *alive, const struct alive_mapping *mapping)
+{
+	const struct mapped_range *range = &mapping->range;
+	const struct alive_unmapped *unmapped = find_unmapped(alive, &mapping->from);
+
+	if (!unmapped)
+		return 0;
+	if (range->begin != unmapped->range.begin || range->end != unmapped->range.end)
+		return count_range(alive, mapping);
+	return add_range(alive, unmapped->part, &unmapped->mapper);
 }
 
 static int apply(struct alive *alive, const struct alive_mapping *mapping)
 {
 	const struct mapped_range *range = &mapping->range;
-	int error = mapped_ranges_remove(&alive->ranges, range->begin, range->end, range_gone, NULL);
+	struct unmapping unmapping = {alive, {.range = *range}};
+	int error = mapped_ranges_remove(&alive->ranges, range->begin, range->end, range_gone, &unmapping);
 
-	/* With a value it is one of a file, which is no memory of the program's. */
-	if (!error && wire_head_kind(mapping->head) == WIRE_MMAP && !(mapping->head >> WIRE_VALUE_SHIFT) &&
-	    range->begin != range->end)
-		error = add_range(alive, mapping);
+	if (error || range->begin == range->end)
+		return error;
+	if (wire_head_kind(mapping->head) == WIRE_MUNMAP)
+		alive->unmapped[alive->unmapped_count++ % ALIVE_UNMAPPED] = unmapping.unmapped;
+	else if (mapping->head >> WIRE_VALUE_SHIFT == WIRE_MMAP_MOVED)
+		error = apply_moved(alive, mapping);
+	else if (mapping->head >> WIRE_VALUE_SHIFT == WIRE_MMAP_ANONYMOUS)
+		error = count_range(alive, mapping);
 	return error;
 }
 

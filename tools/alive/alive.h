@@ -7,7 +7,8 @@
  *   block    the last event of an address decides, by its time: it is alive if that is an allocation. An address that
  *            was freed is remembered for a while (alive_forget()), because an earlier allocation may still come
  *   sums     each allocation counts for its stack. What was freed is that without the live blocks
- *   mapped   munmap() takes parts of ranges, which needs their order: such events wait (alive_settle())
+ *   mapped   munmap() takes parts of ranges, which needs their order: such events wait (alive_settle()). What has moved
+ *            is known by the range that was unmapped for it, one of the last ALIVE_UNMAPPED
  *
  * The result depends on the events only, not on the order of the batches; of each thread they come in order. Two sets
  * of batches can be counted alone and joined (alive_join()).
@@ -29,6 +30,7 @@
 #include "util/u64_map.h"
 
 #define ALIVE_RECENT 256
+#define ALIVE_UNMAPPED 16
 
 struct alive_block {
 	uint64_t address; /* 0: a free slot */
@@ -52,6 +54,7 @@ struct alive_sum {
 /* A WIRE_MMAP or WIRE_MUNMAP. */
 struct alive_mapping {
 	struct mapped_range range;
+	struct mapped_range from; /* of WIRE_MMAP_MOVED: what was unmapped for it */
 	uint64_t ticks;
 	uint32_t head;
 	uint32_t stack;
@@ -61,6 +64,13 @@ struct alive_mapping {
 struct alive_mapper {
 	uint64_t ticks;
 	uint32_t stack;
+};
+
+/* A range that was unmapped. */
+struct alive_unmapped {
+	struct mapped_range range;
+	struct mapped_range part; /* the first of it that was a block; empty: none was */
+	struct alive_mapper mapper;
 };
 
 /* All zeros but the interval: nothing was counted yet. */
@@ -80,6 +90,8 @@ struct alive {
 	struct mapped_ranges ranges; /* after those that do not wait */
 	struct alive_mapper *mappers;
 	size_t mapper_count, mappers_allocated;
+	struct alive_unmapped unmapped[ALIVE_UNMAPPED];
+	size_t unmapped_count; /* so far: the next one is at its remainder */
 };
 
 /* Each returns 0 or -ENOMEM. */

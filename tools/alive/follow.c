@@ -30,6 +30,7 @@ struct alive_thread {
 	struct alive_follow *follow;
 	struct thread_replay replayed;
 	struct latest latest;
+	struct mapped_range unmapped;	   /* by the last munmap() */
 	uint64_t move_address, move_ticks; /* of the WIRE_REALLOC_BEGIN that waits for its realloc; 0: none */
 	bool main, ended;
 	bool end_waits; /* for the thread's next event, before which the program ended (replay/program_end.h) */
@@ -207,16 +208,19 @@ static int note_unmapped(struct alive_thread *thread, const struct mapped_range 
 
 static int take_mapping(struct alive_thread *thread, uint32_t head, const uint64_t *extra)
 {
+	unsigned value = head >> WIRE_VALUE_SHIFT;
 	/* The head as it is written again: that of a hostile trace may have more words. */
-	struct alive_mapping mapping = {.range = mapped_range_of(head, extra),
-					.ticks = thread->replayed.replay.now,
-					.head =
-					    wire_extended(wire_head_kind(head), 2, head >> WIRE_VALUE_SHIFT ? 1 : 0)};
+	struct alive_mapping mapping = {
+	    .range = mapped_range_of(head, extra),
+	    .from = thread->unmapped,
+	    .ticks = thread->replayed.replay.now,
+	    .head = wire_extended(wire_head_kind(head), 2, value > WIRE_MMAP_MOVED ? WIRE_MMAP_FILE : value)};
 	int error = 0;
 
 	if (mapping.range.begin == mapping.range.end)
 		return 0;
 	if (wire_head_kind(head) == WIRE_MUNMAP) {
+		thread->unmapped = mapping.range;
 		error = note_unmapped(thread, &mapping.range);
 	} else {
 		mapping.stack = find_stack(thread);
@@ -224,9 +228,9 @@ static int take_mapping(struct alive_thread *thread, uint32_t head, const uint64
 						 .bytes = mapping.range.end - mapping.range.begin,
 						 .stack = mapping.stack,
 						 .mapped = true};
-		if (head >> WIRE_VALUE_SHIFT) /* of a file: no memory of the program's */
+		if (value == WIRE_MMAP_FILE) /* no memory of the program's */
 			thread->latest.address = 0;
-		thread->process->any |= !(head >> WIRE_VALUE_SHIFT);
+		thread->process->any |= value == WIRE_MMAP_ANONYMOUS;
 		error = mapping.stack ? 0 : -ENOMEM;
 	}
 	return error ? error : alive_map(set_of(thread), &mapping);

@@ -22,7 +22,7 @@ static uint64_t value_of(const struct heap_block *block)
 
 static struct heap_block block_of(uint64_t address, uint64_t value, uint64_t bytes)
 {
-	return (struct heap_block){address, bytes, (uint32_t)(value >> 32), ((uint32_t)value >> SIZE_BITS) - 1};
+	return (struct heap_block){address, bytes, (uint32_t)(value >> 32), ((uint32_t)value >> SIZE_BITS) - 1, false};
 }
 
 /* The slot of an address, or the one that it would get. There is at least one slot. */
@@ -127,7 +127,7 @@ static int put_back(struct blocks *blocks, uint32_t thread)
 	if (!blocks->moves || thread >= blocks->move_count || !blocks->moves[thread].address)
 		return 0;
 	move = blocks->moves[thread];
-	blocks->moves[thread] = (struct block_move){0};
+	blocks->moves[thread].address = 0;
 	if (!move.known)
 		return 0;
 	if (!blocks->slots || !slot_of(blocks, move.address)->value)
@@ -160,7 +160,7 @@ static int end_old(struct blocks *blocks, uint32_t thread, uint64_t old)
 	if (move && move->address && move->address == old) {
 		if (move->known)
 			end(blocks, old, move->value, move->bytes, true);
-		*move = (struct block_move){0};
+		move->address = 0;
 		return 0;
 	}
 	error = put_back(blocks, thread);
@@ -196,29 +196,61 @@ static int pass_block(struct blocks *blocks, uint32_t thread, uint32_t head, con
 struct unmapping {
 	const struct blocks *blocks;
 	bool freed;
+	struct mapped_range first; /* empty: none */
 };
 
 static void range_gone(void *user, const struct mapped_range *part, int more)
 {
-	const struct unmapping *unmapping = user;
+	struct unmapping *unmapping = user;
 	const struct blocks *blocks = unmapping->blocks;
-	const struct heap_block gone = {part->begin, part->end - part->begin, part->owner, BLOCK_MAPPED};
+	const struct heap_block gone = {part->begin, part->end - part->begin, part->owner, BLOCK_MAPPED, false};
 
+	if (unmapping->first.begin == unmapping->first.end)
+		unmapping->first = *part;
 	blocks->gone(blocks->user, &gone, more, unmapping->freed);
 }
 
-static int pass_mapping(struct blocks *blocks, uint32_t head, const uint64_t *extra, struct heap_block *made)
+/* What the thread has unmapped last is at that range: of a file, a block at its new place, or the block back. */
+static void set_moved(const struct blocks *blocks, uint32_t thread, const struct mapped_range *range,
+		      struct heap_block *made)
+{
+	const struct block_move *move = thread < blocks->move_count ? &blocks->moves[thread] : NULL;
+
+	if (!move || move->part.begin == move->part.end)
+		return;
+	made->source = BLOCK_MAPPED;
+	if (range->begin != move->unmapped.begin || range->end != move->unmapped.end)
+		return;
+	made->address = move->part.begin;
+	made->bytes = move->part.end - move->part.begin;
+	made->owner = move->part.owner;
+	made->back = true;
+}
+
+static int pass_mapping(struct blocks *blocks, uint32_t thread, uint32_t head, const uint64_t *extra,
+			struct heap_block *made)
 {
 	bool maps = wire_head_kind(head) == WIRE_MMAP;
+	unsigned value = head >> WIRE_VALUE_SHIFT;
 	struct mapped_range range = mapped_range_of(head, extra);
-	struct unmapping unmapping = {blocks, !maps};
-	int error = mapped_ranges_remove(&blocks->ranges, range.begin, range.end, range_gone, &unmapping);
+	struct unmapping unmapping = {blocks, !maps, {0}};
+	int error = maps ? 0 : grow_for(&blocks->moves, &blocks->move_count, thread, sizeof(*blocks->moves));
 
-	if (!error && maps && range.begin != range.end)
+	if (!error)
+		error = mapped_ranges_remove(&blocks->ranges, range.begin, range.end, range_gone, &unmapping);
+	if (error)
+		return error;
+	if (!maps) {
+		blocks->moves[thread].unmapped = range;
+		blocks->moves[thread].part = unmapping.first;
+	} else if (range.begin != range.end) {
 		*made = (struct heap_block){.address = range.begin,
 					    .bytes = range.end - range.begin,
-					    .source = head >> WIRE_VALUE_SHIFT ? BLOCK_OF_FILE : BLOCK_MAPPED};
-	return error;
+					    .source = value == WIRE_MMAP_ANONYMOUS ? BLOCK_MAPPED : BLOCK_OF_FILE};
+		if (value == WIRE_MMAP_MOVED)
+			set_moved(blocks, thread, &range, made);
+	}
+	return 0;
 }
 
 int blocks_pass(struct blocks *blocks, uint32_t thread, uint32_t head, const uint64_t *extra, struct heap_block *made)
@@ -229,7 +261,7 @@ int blocks_pass(struct blocks *blocks, uint32_t thread, uint32_t head, const uin
 	if (wire_is_memory(kind))
 		return pass_block(blocks, thread, head, extra, made);
 	if (kind == WIRE_MMAP || kind == WIRE_MUNMAP)
-		return pass_mapping(blocks, head, extra, made);
+		return pass_mapping(blocks, thread, head, extra, made);
 	if (kind == WIRE_REALLOC_BEGIN && wire_extra_words(head))
 		return begin_move(blocks, thread, wire_memory_address(extra[0]));
 	return kind == WIRE_REALLOC_BEGIN ? 0 : put_back(blocks, thread);

@@ -12,7 +12,8 @@
  *   missing  a block at the address of a new one has ended, and its free was not recorded. Blocks from before the
  *            recording are unknown, and end nothing
  *   mapped   a range of mmap() without a file is a block; each part that munmap() leaves of it is one. What is mapped
- *            over a range ends it there
+ *            over a range ends it there. What mremap() moves is a new block if the old range had one; where it or
+ *            munmap() failed, the block is back (the first, if there were several)
  *
  * Memory: 32 to 86 bytes a block, at their maximum.
  */
@@ -40,6 +41,7 @@ struct heap_block {
 	uint64_t bytes;
 	uint32_t owner; /* the caller's */
 	enum block_source source;
+	bool back; /* a mapped range that has not ended, with its owner: the call failed */
 };
 
 /*
@@ -49,12 +51,14 @@ struct heap_block {
  */
 typedef void block_gone(void *user, const struct heap_block *gone, int more, bool freed);
 
-/* The old block of a realloc that has begun. */
+/* The old block of a realloc that has begun, and what was unmapped: it may have moved. */
 struct block_move {
 	uint64_t address; /* 0: none has begun */
 	bool known;
 	uint64_t value; /* as in struct block_slot */
 	uint64_t bytes;
+	struct mapped_range unmapped; /* by the thread's last munmap() */
+	struct mapped_range part;     /* the first of it that was a block; empty: none was */
 };
 
 /*
@@ -95,7 +99,8 @@ static inline bool blocks_want(unsigned kind)
 
 /*
  * Passes an event of such a kind; thread is its number in the trace. Sets *made to the block that the event makes, with
- * owner 0; its address is 0 if there is none. The block is followed from blocks_add() on. Returns 0 or -ENOMEM.
+ * owner 0 if it is not back; its address is 0 if there is none. The block is followed from blocks_add() on.
+ * Returns 0 or -ENOMEM.
  */
 int blocks_pass(struct blocks *blocks, uint32_t thread, uint32_t head, const uint64_t *extra, struct heap_block *made);
 int blocks_add(struct blocks *blocks, const struct heap_block *made);

@@ -298,10 +298,11 @@ static int take_block(struct live *live, struct call_walk *walk, uint32_t head, 
 		return error;
 	if (live->interval && !made.bytes) /* a realloc whose new block is not in the sample */
 		return 0;
-	if (!live->inside) {
+	if (!live->inside && !made.back) {
 		walk->replay.native_frame = 0;
 	} else if (made.source != BLOCK_OF_FILE) {
-		made.owner = count_allocation(live, walk, &made);
+		if (!made.back)
+			made.owner = count_allocation(live, walk, &made);
 		error = walk->error ? walk->error : live_made(live, &made);
 	}
 	*live->latest_here = made.address;

@@ -157,7 +157,8 @@ static bool allocates(uint64_t interval, uint32_t head, const uint64_t *extra, u
 	range = mapped_range_of(head, extra);
 	*units = ESTIMATE_UNIT;
 	*bytes = range.end - range.begin;
-	return !(head >> WIRE_VALUE_SHIFT) && range.begin < range.end; /* not of a file */
+	/* What mremap() has moved counts: that it is of a file shows in the blocks only (blocks.h). */
+	return head >> WIRE_VALUE_SHIFT != WIRE_MMAP_FILE && range.begin < range.end;
 }
 
 static void count_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)

@@ -40,7 +40,7 @@ static const char help_text[] =
     "  realloc                          address, size, domain, old address\n"
     "  then, if recorded                the native stack: function (file:line), innermost first, separated by \" < \"\n"
     "  free                             address, -, domain\n"
-    "  mmap, munmap                     address, size; file or anonymous\n"
+    "  mmap, munmap                     address, size; file, anonymous or moved\n"
     "  gap                              number of events that are missing here\n"
     "  stack                            number of frames that follow: the stack, outermost first\n"
     "  open                             name and place of a function that runs already\n"
@@ -174,7 +174,9 @@ static void put_mapping(struct output *output, uint32_t head, const uint64_t *ex
 	output_char(output, '\t');
 	output_u64(output, extra[1]);
 	if (wire_head_kind(head) == WIRE_MMAP)
-		output_string(output, head >> WIRE_VALUE_SHIFT ? "\tfile" : "\tanonymous");
+		output_string(output, head >> WIRE_VALUE_SHIFT == WIRE_MMAP_MOVED  ? "\tmoved"
+				      : head >> WIRE_VALUE_SHIFT == WIRE_MMAP_FILE ? "\tfile"
+										   : "\tanonymous");
 }
 
 static void put_native_stack(struct output *output, const struct trace_process *process, uint32_t frame)

@@ -188,7 +188,8 @@ static int pass_event(struct push_counts *counts, const struct push_memory_event
 
 	if (error || !made.address || made.source == BLOCK_OF_FILE || (counts->interval && !made.bytes))
 		return error;
-	made.owner = event->stack;
+	if (!made.back)
+		made.owner = event->stack;
 	error = blocks_add(&counts->blocks, &made);
 	if (!error)
 		change_live(counts, &made, 1, 1);

@@ -336,6 +336,22 @@ void mallocs_storm(long interval_us)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
+/* 8 MiB that stay, by calls that fail; and a file, which is none of the program's memory. */
+static void fail_to_map(size_t size)
+{
+	size_t bytes = 8 << 20;
+	char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *file;
+	int fd = (int)syscall(SYS_memfd_create, "mapped", 0);
+
+	print_line("munmap %d\n", munmap(at + 100, 50 << 20));
+	print_line("mremap %d\n", mremap(at, bytes, size, MREMAP_MAYMOVE) == MAP_FAILED);
+	if (ftruncate(fd, 100 << 20) < 0)
+		return;
+	file = mmap(NULL, 50 << 20, PROT_READ, MAP_SHARED, fd, 0);
+	print_line("mremap %d\n", mremap(file, 50 << 20, size, MREMAP_MAYMOVE) == MAP_FAILED);
+	print_line("mremap %d\n", mremap(file, 50 << 20, 100 << 20, MREMAP_MAYMOVE) == MAP_FAILED);
+}
+
 void mallocs_failing(size_t size)
 {
 	void *volatile block;
@@ -350,6 +366,7 @@ void mallocs_failing(size_t size)
 	errno = 0;
 	print_line("reallocarray %d %d\n", reallocarray(block, half, 3) != NULL, errno);
 	free(block);
+	fail_to_map(size);
 }
 
 /* Blocks that stay: what is alive of this thread at the end. */
