@@ -36,6 +36,7 @@ struct user {
 	uint32_t counts[USER_KINDS];
 	uint64_t trace_bytes; /* of traces being written */
 	uint64_t memory_bytes;
+	bool symbols_wait; /* the log says that names of its native frames wait */
 	uint64_t round_ns; /* start of the round to which the budget belongs */
 	uint64_t words;
 	unsigned looks;

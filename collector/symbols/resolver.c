@@ -31,8 +31,10 @@
 #include "symbols/resolver_queue.h"
 
 #define REQUEST_NS UINT64_C(10000000000)
+#define DEATH_NS UINT64_C(1000000000) /* a helper that takes longer to die hangs in a file system */
+
 #define FAILURES_MAX 3	    /* unanswered requests of a process, until it gets no more symbols */
-#define HELPERS_MAX 64u	    /* running helpers; other tenants wait */
+#define HELPERS_MAX 64u	    /* running helpers; an idle one makes room for another tenant */
 #define HELPERS_EACH_MAX 8u /* of one user, who can make any number of mount namespaces */
 #define ANSWERS_MAX 64	    /* read at a time */
 
@@ -52,8 +54,8 @@ struct helper {
 	struct tenant tenant;
 	pid_t pid;
 	unsigned clients;
-	bool busy; /* it has a request ... */
-	uint64_t since_ns;
+	uint64_t since_ns;		/* of its last request; of its end, once it was killed */
+	bool busy;			/* it has a request ... */
 	struct resolver_client *asking; /* ... of this client; NULL: the client is gone */
 };
 
@@ -130,6 +132,8 @@ static void stop_helper(struct helper *helper)
 	loop_remove(helper->resolver->loop, &helper->source);
 	close(helper->source.fd);
 	helper->source.fd = -1;
+	helper->since_ns = clock_now_ns();
+	helper->clients = 0;
 	kill(helper->pid, SIGKILL);
 	for (struct resolver_client *client = helper->resolver->clients; client; client = client->next) {
 		if (client->helper != helper)
@@ -221,31 +225,82 @@ static bool same_tenant(const struct tenant *one, const struct tenant *other)
 	       one->root_device == other->root_device && one->root == other->root;
 }
 
-/* The helper of the tenant. *room: whether another one may be started for it. */
-static struct helper *find_helper(const struct resolver *resolver, const struct tenant *tenant, bool *room)
+static struct helper *find_helper(const struct resolver *resolver, const struct tenant *tenant)
 {
-	unsigned count = 0, same_user = 0;
-	struct helper *found = NULL;
+	for (struct helper *helper = resolver->helpers; helper; helper = helper->next) {
+		if (helper->source.fd >= 0 && same_tenant(&helper->tenant, tenant))
+			return helper;
+	}
+	return NULL;
+}
+
+/* Whether the client has a request to send. Its modules are due at the next address only. */
+static bool has_question(struct resolver_client *client)
+{
+	while (client->queue.answered < client->queue.queued && client->queue.at[client->queue.answered].module)
+		client->modules_due = client->queue.at[client->queue.answered++].module;
+	if (client->queue.answered == client->queue.queued)
+		client->queue.answered = client->queue.queued = 0;
+	return client->queue.answered < client->queue.queued;
+}
+
+static bool is_idle(const struct helper *helper)
+{
+	if (helper->source.fd < 0 || helper->busy)
+		return false;
+	for (struct resolver_client *client = helper->resolver->clients; client; client = client->next) {
+		if (client->helper == helper && has_question(client))
+			return false;
+	}
+	return true;
+}
+
+/* Stops the helper that is idle for the longest time: one of the user's, or any. None while another one is dying. */
+static void stop_idle_helper(const struct resolver *resolver, struct user *user, bool any, uint64_t now_ns)
+{
+	struct helper *idle = NULL;
 
 	for (struct helper *helper = resolver->helpers; helper; helper = helper->next) {
-		count++;
-		same_user += helper->tenant.uid == tenant->uid;
-		if (helper->source.fd >= 0 && same_tenant(&helper->tenant, tenant))
-			found = helper;
+		if (!any && helper->tenant.uid != user->uid)
+			continue;
+		if (helper->source.fd < 0 && now_ns < helper->since_ns + DEATH_NS)
+			return;
+		if (is_idle(helper) && (!idle || helper->since_ns < idle->since_ns))
+			idle = helper;
 	}
-	*room = count < HELPERS_MAX && same_user < HELPERS_EACH_MAX;
-	return found;
+	if (idle) {
+		stop_helper(idle);
+		return;
+	}
+	if (!user->symbols_wait)
+		log_warning("native frames of user %u wait for names: all evprof-symbols are busy",
+			    (unsigned)user->uid);
+	user->symbols_wait = true;
+}
+
+/* Whether another helper may be started for the user. False: an idle one makes room, if there is one. */
+static bool has_room(const struct resolver *resolver, struct user *user, uint64_t now_ns)
+{
+	unsigned count = 0, same_user = 0;
+
+	for (const struct helper *helper = resolver->helpers; helper; helper = helper->next) {
+		count++;
+		same_user += helper->tenant.uid == user->uid;
+	}
+	if (count < HELPERS_MAX && same_user < HELPERS_EACH_MAX)
+		return true;
+	stop_idle_helper(resolver, user, same_user < HELPERS_EACH_MAX, now_ns);
+	return false;
 }
 
 /* Assigns a helper to the client. False: none is available now. */
-static bool get_helper(struct resolver_client *client)
+static bool get_helper(struct resolver_client *client, uint64_t now_ns)
 {
 	struct resolver *resolver = client->resolver;
-	bool room;
-	struct helper *helper = find_helper(resolver, &client->tenant, &room);
+	struct helper *helper = find_helper(resolver, &client->tenant);
 	int error = -ENOMEM;
 
-	if (!helper && !room)
+	if (!helper && !has_room(resolver, client->queue.user, now_ns))
 		return false;
 	if (!helper) {
 		helper = calloc(1, sizeof(*helper));
@@ -394,22 +449,12 @@ static bool ask_addresses(struct resolver_client *client)
 	return true;
 }
 
-/* Whether the client has a request to send. */
-static bool has_question(struct resolver_client *client)
-{
-	while (client->queue.answered < client->queue.queued && client->queue.at[client->queue.answered].module)
-		client->modules_due = client->queue.at[client->queue.answered++].module;
-	if (client->queue.answered == client->queue.queued)
-		client->queue.answered = client->queue.queued = 0;
-	return client->queue.answered < client->queue.queued || client->modules_answered < client->modules_due;
-}
-
 static void work_for(struct resolver_client *client, uint64_t now_ns)
 {
 	struct helper *helper;
 
 	if (!client->resolver || client->asked || client->asked_module || !has_question(client) ||
-	    (!client->helper && !get_helper(client)))
+	    (!client->helper && !get_helper(client, now_ns)))
 		return;
 	helper = client->helper;
 	if (helper->busy ||
@@ -434,8 +479,7 @@ void resolver_work(struct resolver *resolver, uint64_t now_ns)
 bool resolver_is_busy(const struct resolver_client *client)
 {
 	return client && client->resolver &&
-	       (client->asked || client->asked_module || client->queue.answered < client->queue.queued ||
-		client->modules_answered < client->modules_due);
+	       (client->asked || client->asked_module || client->queue.answered < client->queue.queued);
 }
 
 /* ---- clients ----------------------------------------------------------------------------------------------------- */

@@ -570,6 +570,49 @@ Test(symbols, a_file_system_that_hangs_holds_nobody_else)
 	move_out(&other);
 }
 
+static void enter_mounts(void)
+{
+	if (unshare(CLONE_NEWNS) < 0)
+		_exit(1);
+}
+
+/* More tenants than evprof-symbols may run, one after the other. uids: of how many users they are. */
+static void expect_names_of_all(unsigned tenants, unsigned uids)
+{
+	static struct tenancy all[65];
+	char path[128];
+	uint64_t offset;
+
+	need_root();
+	compile("open", "public", &offset);
+	snprintf(path, sizeof(path), "%s/open.so", folder);
+	for (unsigned i = 0; i < tenants; i++) {
+		double seconds;
+
+		move_in(&all[i], NULL, 65000 + i % uids, enter_mounts);
+		has_module(&all[i], 0, path, BUILD_ID);
+		has_frame(&all[i], 0, offset);
+		seconds = wait_for_answers(&all[i]);
+		cr_expect_str_eq(all[i].names, "public ", "tenant %u after %.1f s: %s", i, seconds, all[i].names);
+	}
+	cr_expect(!resolver_is_busy(all[0].client), "who has no question wants none back");
+	has_frame(&all[0], 0, offset + 1);
+	wait_for_answers(&all[0]);
+	cr_expect_str_eq(all[0].names, "public public ", "its modules are known again: %s", all[0].names);
+	for (unsigned i = 0; i < tenants; i++)
+		move_out(&all[i]);
+}
+
+Test(symbols, an_idle_one_makes_room_for_another_tenant_of_its_user)
+{
+	expect_names_of_all(9, 1);
+}
+
+Test(symbols, an_idle_one_makes_room_for_another_user)
+{
+	expect_names_of_all(65, 65);
+}
+
 /* Each look at its only function goes through a list of 100000 pieces 20000 times. */
 static const char burning[] =
     ".text\\n.globl place\\nplace: .fill 64, 1, 0x90\\n"
