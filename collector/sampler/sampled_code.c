@@ -49,8 +49,12 @@ static void keep_lines(struct sampled_code *code, struct remote *remote)
 	if (!remote_word(remote, code->is.lines + remote->layout.size, &size) || size > LINES_MAX_BYTES)
 		return;
 	code->lines = malloc(size ? size : 1);
-	if (code->lines && remote_bytes(remote, code->is.lines, code->lines, size) == (long)size)
+	if (code->lines && remote_bytes(remote, code->is.lines, code->lines, size) == (long)size) {
 		code->lines_size = size;
+		return;
+	}
+	free(code->lines);
+	code->lines = NULL;
 }
 
 /* The id of code whose lines are read; of new code, after defining it. 0: there is no room for that. */

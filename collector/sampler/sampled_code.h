@@ -13,7 +13,7 @@ struct sampled_code {
 	uint64_t address; /* 0: free place */
 	struct remote_code is;
 	uint32_t id;
-	uint8_t *lines; /* owned */
+	uint8_t *lines; /* owned; NULL: not known */
 	size_t lines_size;
 };
 

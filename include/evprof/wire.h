@@ -652,7 +652,8 @@ enum wire_definition_type {
 #define WIRE_STRING_MAX_BYTES 16384 /* a longer string is cut there, at a character boundary, and flagged */
 
 enum wire_definition_flags {
-	WIRE_CUT = 1,	    /* a string was cut; NATIVE_FRAME: its callers are not recorded */
+	/* A string was cut; LINES: the end of the table is missing; NATIVE_FRAME: its callers are not recorded. */
+	WIRE_CUT = 1,
 	WIRE_GENERATOR = 2, /* CODE: generator, coroutine or asynchronous generator */
 	WIRE_METHOD = 4,    /* C_FUNCTION: a method of a class; without the flag, a function of a module */
 	/*

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "collector/sampler/sampled_code.h"
+#include "file/line_table.h"
 #include "tests/unit/fake_target.h"
 
 #define ADDRESSES 200000
@@ -95,6 +96,23 @@ Test(codes, a_definition_has_one_id)
 		cr_expect_eq(id_of(&others[i]), 2 + i);
 	cr_expect_eq(id_of(&first), 1);
 	cr_expect_eq(id_of((const struct code *)&a), 0, "no code");
+}
+
+/* A table that is not read is none: with the old form an empty one says that all is on the first line. */
+Test(codes, a_table_of_lines_that_is_too_large_is_not_known)
+{
+	struct text file = text_of("a.py"), name = text_of("f"), large = text_of("\1\2"), empty = text_of("");
+	const struct code codes_of[] = {{&remote, &file, &name, &large, 4, 0}, {&remote, &file, &name, &empty, 4, 0}};
+	const int expected[] = {0, 4};
+
+	large.size = (1 << 20) + 2;
+	for (int i = 0; i < 2; i++) {
+		const struct sampled_code *found = sampled_code(&codes, &remote, &writer, (uintptr_t)&codes_of[i]);
+
+		cr_assert(found);
+		cr_expect_eq(line_of(SAMPLING_LINES_LNOTAB, found->lines, found->lines_size, found->is.line, 10),
+			     expected[i]);
+	}
 }
 
 /* Each id is also found when its code has long been forgotten. */

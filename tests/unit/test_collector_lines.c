@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tools/shared/file/line_table.h"
+#include "tools/trace/trace.h"
 
 #define TABLE_MAX 65536
 
@@ -108,4 +109,25 @@ Test(collector_lines, any_bytes_will_do)
 			cr_assert(line_of((enum sampling_lines)lines, table, size, turn % 7 - 1, turn % 90 - 2) >= 0);
 		free(table);
 	}
+}
+
+/* The library cuts a table at 64 KiB. Until 3.9 the last line in it would have no end. */
+Test(collector_lines, of_a_table_that_was_cut_end_with_it)
+{
+	struct {
+		struct wire_definition definition;
+		uint8_t table[6];
+	} cut = {{.length = {4, 2}, .flags = WIRE_CUT}, {4, 1, 4, 1, 0, 100}}, whole = cut;
+	const struct wire_definition function = {.number = 7}, *functions[] = {NULL, &function},
+				     *tables[] = {NULL, &cut.definition};
+	struct trace_process process = {.codes = {.at = functions, .count = 2}, .lines = {.at = tables, .count = 2}};
+
+	cr_expect_eq(trace_line(&process, 1, wire_instruction(-1)), 7);
+	cr_expect_eq(trace_line(&process, 1, wire_instruction(2)), 7);
+	cr_expect_eq(trace_line(&process, 1, wire_instruction(6)), 8);
+	cr_expect_eq(trace_line(&process, 1, wire_instruction(8)), 0);
+	cr_expect_eq(trace_line(&process, 1, wire_instruction(1000)), 0);
+	whole.definition.flags = 0;
+	tables[1] = &whole.definition;
+	cr_expect_eq(trace_line(&process, 1, wire_instruction(1000)), 109);
 }

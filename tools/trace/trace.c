@@ -21,18 +21,35 @@ struct text trace_string(const struct wire_definition *definition, unsigned k)
 	return (struct text){at, definition->length[k]};
 }
 
+/* Whether a co_lnotab that was cut ends before the instruction: it does not say where its last line ends. */
+static bool is_cut_off(const struct wire_definition *lines, const uint8_t *table, size_t bytes, int64_t offset)
+{
+	int64_t end = 0;
+
+	if (lines->number != SAMPLING_LINES_LNOTAB || !(lines->flags & WIRE_CUT))
+		return false;
+	for (size_t i = 0; i < bytes; i += 2)
+		end += table[i];
+	return offset >= end;
+}
+
 uint32_t trace_line(const struct trace_process *process, uint32_t code, uint32_t instruction)
 {
 	const struct wire_definition *function = trace_name(&process->codes, code),
 				     *lines = trace_name(&process->lines, code);
+	const uint8_t *table;
 	size_t bytes = 0;
+	int64_t offset;
 
 	if (!function || !lines || !instruction || function->number > INT32_MAX)
 		return 0;
+	table = (const uint8_t *)trace_string(lines, 0).at;
+	offset = wire_instruction_offset(instruction);
 	for (unsigned i = 0; i < WIRE_DEFINITION_STRINGS; i++)
 		bytes += lines->length[i];
-	return (uint32_t)line_of((enum sampling_lines)lines->number, (const uint8_t *)trace_string(lines, 0).at, bytes,
-				 (int)function->number, wire_instruction_offset(instruction));
+	if (is_cut_off(lines, table, bytes, offset))
+		return 0;
+	return (uint32_t)line_of((enum sampling_lines)lines->number, table, bytes, (int)function->number, offset);
 }
 
 const char *trace_process_text(const struct trace_process *process, const char *member)

@@ -85,6 +85,8 @@ int line_of(enum sampling_lines lines, const uint8_t *table, size_t size, int fi
 
 	if (instruction < 0)
 		line = first;
+	else if (!table)
+		line = 0;
 	else if (lines == SAMPLING_LINES_LNOTAB)
 		line = line_of_lnotab(table, size, first, instruction);
 	else if (lines == SAMPLING_LINES_RANGES)

@@ -11,8 +11,8 @@
 #include "evprof/sampling.h"
 
 /*
- * table: co_lnotab or co_linetable, according to lines; not trusted. first: co_firstlineno. instruction: offset in
- * bytes; below 0: before the first one. Returns the line; 0: none.
+ * table: co_lnotab or co_linetable, according to lines; not trusted; NULL: not known. first: co_firstlineno.
+ * instruction: offset in bytes; below 0: before the first one. Returns the line; 0: none.
  */
 int line_of(enum sampling_lines lines, const uint8_t *table, size_t size, int first, int64_t instruction);
 
