@@ -3,15 +3,19 @@
  * huge lengths end within bounds. The process is this one, whose memory is written by the test.
  */
 #include <criterion/criterion.h>
+#include <elf.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "stack/codes.h"
 #include "stack/greenlets.h"
 #include "stack/layout.h"
 #include "stack/locals.h"
+#include "stack/modules.h"
 #include "stack/objects.h"
 
 #define ARENA_WORDS 65536
@@ -391,4 +395,75 @@ Test(stack, any_locals_end, .init = set_up, TIMEOUT)
 			locals_done(&locals);
 		}
 	}
+}
+
+/* Bytes of memory that this process has touched. */
+static uint64_t resident_bytes(void)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	cr_assert(file && fscanf(file, "%*u %lu", &pages) == 1);
+	fclose(file);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+#define HOSTILE_SYMBOLS 1000
+#define HOSTILE_NAME (1u << 20)
+
+/* A file of code whose symbols all have one name, which is most of the file. */
+struct hostile {
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+	Elf64_Shdr sections[2];
+	Elf64_Sym symbols[HOSTILE_SYMBOLS];
+	char names[HOSTILE_NAME];
+};
+
+static struct hostile *map_hostile(char *path)
+{
+	static struct hostile file;
+	int fd = mkstemp(path);
+	void *mapped;
+
+	file.header = (Elf64_Ehdr){.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB},
+				   .e_phoff = offsetof(struct hostile, segment),
+				   .e_phentsize = sizeof(Elf64_Phdr),
+				   .e_phnum = 1,
+				   .e_shoff = offsetof(struct hostile, sections),
+				   .e_shentsize = sizeof(Elf64_Shdr),
+				   .e_shnum = 2};
+	file.segment = (Elf64_Phdr){.p_type = PT_LOAD, .p_memsz = sizeof(file)};
+	file.sections[0] = (Elf64_Shdr){.sh_type = SHT_SYMTAB,
+					.sh_link = 1,
+					.sh_offset = offsetof(struct hostile, symbols),
+					.sh_size = sizeof(file.symbols)};
+	file.sections[1] = (Elf64_Shdr){.sh_offset = offsetof(struct hostile, names), .sh_size = sizeof(file.names)};
+	memset(file.names, 'x', sizeof(file.names));
+	for (size_t i = 0; i < HOSTILE_SYMBOLS; i++)
+		file.symbols[i] =
+		    (Elf64_Sym){.st_info = STT_FUNC, .st_shndx = 1, .st_value = 1 + 16 * (Elf64_Addr)i, .st_size = 16};
+	cr_assert(fd >= 0 && write(fd, &file, sizeof(file)) == (ssize_t)sizeof(file));
+	mapped = mmap(NULL, sizeof(file), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	cr_assert_neq(mapped, MAP_FAILED);
+	close(fd);
+	return mapped;
+}
+
+Test(stack, long_names_of_functions_are_cut, TIMEOUT)
+{
+	char path[] = "/tmp/evprof-test-XXXXXX", function[MODULES_NAME_BYTES], name[64];
+	struct hostile *mapped = map_hostile(path);
+	struct modules modules;
+	uint64_t before = resident_bytes();
+
+	cr_assert_eq(modules_read(&modules, getpid()), 0);
+	modules_name(&modules, (uint64_t)(uintptr_t)mapped + 5, function, name, sizeof(name));
+	cr_expect_lt(resident_bytes() - before, 64 * (uint64_t)HOSTILE_NAME);
+	cr_expect_str_eq(name, path + strlen("/tmp/"));
+	cr_expect_eq(strspn(function, "x"), sizeof(function) - 1);
+	cr_expect_eq(modules.functions, HOSTILE_SYMBOLS);
+	modules_done(&modules);
+	munmap(mapped, sizeof(*mapped));
+	unlink(path);
 }

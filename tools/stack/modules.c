@@ -13,7 +13,7 @@
 #include "util/grow.h"
 
 #define MODULES_MAX 65536u
-#define FUNCTIONS_MAX (1u << 22)
+#define FUNCTIONS_MAX (1u << 22) /* of all modules */
 
 /* A function of a file, at its address there. */
 struct function {
@@ -99,18 +99,27 @@ int modules_read(struct modules *modules, pid_t pid)
 
 /* --- functions --- */
 
+/* Whose functions are read. */
+struct reading {
+	struct modules *modules;
+	struct module *module;
+};
+
+/* Names are cut: a file may give each of its functions the same name, as long as the file. */
 static bool add_function(void *context, const struct elf_symbol *symbol)
 {
-	struct module *module = context;
+	struct reading *reading = context;
+	struct module *module = reading->module;
 	struct function function = {symbol->value, symbol->value + symbol->size, NULL};
 
 	if (function.end <= function.start || !*symbol->name)
 		return true;
-	if (module->count == FUNCTIONS_MAX ||
+	if (reading->modules->functions == FUNCTIONS_MAX ||
 	    grow_by_one(&module->functions, &module->room, module->count, sizeof(function)) < 0 ||
-	    !(function.name = strdup(symbol->name)))
+	    !(function.name = strndup(symbol->name, MODULES_NAME_BYTES - 1)))
 		return false;
 	module->functions[module->count++] = function;
+	reading->modules->functions++;
 	return true;
 }
 
@@ -122,8 +131,9 @@ static int compare(const void *one, const void *other)
 }
 
 /* Only a regular file: others may wait. */
-static void read_functions(struct module *module)
+static void read_functions(struct modules *modules, struct module *module)
 {
+	struct reading reading = {modules, module};
 	int fd = module->path[0] == '/' ? open(module->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
 	struct stat status;
 	uint64_t end;
@@ -132,7 +142,7 @@ static void read_functions(struct module *module)
 	if (fd < 0)
 		return;
 	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && elf_file_image(fd, &module->base, &end) == 0)
-		elf_file_each(fd, add_function, module);
+		elf_file_each(fd, add_function, &reading);
 	close(fd);
 	if (module->functions)
 		qsort(module->functions, module->count, sizeof(*module->functions), compare);
@@ -157,7 +167,7 @@ static const char *function_at(const struct module *module, uint64_t at)
 	return "";
 }
 
-void modules_name(struct modules *modules, uint64_t address, char *function, size_t function_bytes, char *file,
+void modules_name(struct modules *modules, uint64_t address, char function[MODULES_NAME_BYTES], char *file,
 		  size_t file_bytes)
 {
 	struct module *module = NULL;
@@ -170,10 +180,10 @@ void modules_name(struct modules *modules, uint64_t address, char *function, siz
 	if (!module)
 		return;
 	if (!module->known)
-		read_functions(module);
+		read_functions(modules, module);
 	slash = strrchr(module->path, '/');
 	snprintf(file, file_bytes, "%s", slash ? slash + 1 : module->path);
-	snprintf(function, function_bytes, "%s", function_at(module, address - module->first + module->base));
+	snprintf(function, MODULES_NAME_BYTES, "%s", function_at(module, address - module->first + module->base));
 }
 
 void modules_done(struct modules *modules)

@@ -10,12 +10,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define MODULES_NAME_BYTES 160 /* of a function; a longer name is cut */
+
 struct module;
 
 /* All zeros: none. */
 struct modules {
 	struct module *at;
 	size_t count, room;
+	size_t functions; /* of all modules */
 };
 
 /* Reads what is mapped. 0 or -errno. The caller calls modules_done() in both cases. */
@@ -24,10 +27,10 @@ int modules_read(struct modules *modules, pid_t pid);
 void modules_done(struct modules *modules);
 
 /*
- * The function at an address, and the file of the code, both cut to their rooms. "": not known. Files are read at their
- * first address.
+ * The function at an address, and the file of the code, which is cut to its room. "": not known. Files are read at
+ * their first address.
  */
-void modules_name(struct modules *modules, uint64_t address, char *function, size_t function_bytes, char *file,
+void modules_name(struct modules *modules, uint64_t address, char function[MODULES_NAME_BYTES], char *file,
 		  size_t file_bytes);
 
 #endif

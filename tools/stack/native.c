@@ -313,8 +313,7 @@ static int set_frames(struct native *native, const struct process *process, size
 		uint64_t end = i + 1 < stack->count ? steps[i + 1].stack : steps[i].stack;
 
 		frame->address = steps[i].address;
-		modules_name(&native->modules, frame->address, frame->name, sizeof(frame->name), frame->module,
-			     sizeof(frame->module));
+		modules_name(&native->modules, frame->address, frame->name, frame->module, sizeof(frame->module));
 		frame->evaluates = evaluates(process, frame, steps[i].stack, end, count);
 	}
 	return merge(stack, count);

@@ -15,9 +15,9 @@
 
 struct native_frame {
 	uint64_t address;
-	char name[160];	 /* of the function; "": not known */
-	char module[64]; /* the file of its code; "": none */
-	bool evaluates;	 /* it runs Python functions */
+	char name[MODULES_NAME_BYTES]; /* of the function; "": not known */
+	char module[64];	       /* the file of its code; "": none */
+	bool evaluates;		       /* it runs Python functions */
 };
 
 /* A frame of both: the number of a native one, or of a Python one. Innermost first. */
