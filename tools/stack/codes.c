@@ -23,9 +23,10 @@ static bool read_lines(struct process *process, struct code *code)
 {
 	uint64_t size;
 
-	if (!remote_word(process->remote, code->is.lines + process->remote->layout.size, &size) ||
-	    size > LINES_MAX_BYTES)
+	if (!remote_word(process->remote, code->is.lines + process->remote->layout.size, &size))
 		return false;
+	if (size > LINES_MAX_BYTES)
+		return true;
 	code->lines = malloc(size ? size : 1);
 	code->lines_size = size;
 	return code->lines && remote_bytes(process->remote, code->is.lines, code->lines, size) == (long)size;

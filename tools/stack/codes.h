@@ -9,7 +9,7 @@ struct code {
 	uint64_t address;
 	struct remote_code is;
 	char *name, *qualified_name, *file; /* owned */
-	uint8_t *lines;			    /* owned */
+	uint8_t *lines;			    /* owned; NULL: the table is too large */
 	size_t lines_size;
 };
 
