@@ -462,7 +462,7 @@ static uint32_t search_instruction(const struct layout *layout, struct process *
 {
 	uint64_t code = code_of(layout, process, frame), first = code + layout->fields.code_instructions, word, units;
 
-	if (!code || !process_word(process, code + layout->fields.size, &units) || units > OFFSET_MAX)
+	if (!code || !process_word(process, code + layout->fields.size, &units) || units > INT32_MAX)
 		return 0;
 	for (uint32_t offset = PYTHON_INSTRUCTION_FIRST; offset < PYTHON_INSTRUCTION_END; offset += WORD)
 		if (process_word(process, frame + offset, &word) && word + 2 >= first && word < first + 2 * units)
