@@ -27,6 +27,6 @@ class BinariesHook(BuildHookInterface):
             build_data["force_include"][str(folder / name)] = "evprof/_bin/" + name
 
     def _build(self):
-        folder = Path(self.root) / "build"
-        subprocess.run(["make", "-C", self.root, "B=%s" % folder, "all"], check=True)
-        return folder
+        # A relative folder: make splits a path that has a space.
+        subprocess.run(["make", "-C", self.root, "B=build", "all"], check=True)
+        return Path(self.root) / "build"

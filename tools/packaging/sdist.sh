@@ -2,6 +2,7 @@
 # sdist.sh - writes the source distribution into dist/: the tree, with pyproject.toml, LICENSE and CHANGELOG.md at its top.
 # Called by `make sdist`. pip builds it with the machine's compiler and libraries.
 # sdist.sh --build SDIST FOLDER - does as pip does, without the network: writes its wheel into FOLDER and prints the path.
+# pip builds in a folder whose path has a space, as a user's may have.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,7 +13,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 make_work
 fetch_tools
 if [ "${1:-}" = --build ]; then
-	"$python" -m pip wheel --quiet --no-index --no-deps --no-build-isolation --disable-pip-version-check -w "$3" "$2" >"$work/log" 2>&1 ||
+	mkdir "$work/a space" || exit 1
+	TMPDIR="$work/a space" "$python" -m pip wheel --quiet --no-index --no-deps --no-build-isolation --disable-pip-version-check -w "$3" "$2" >"$work/log" 2>&1 ||
 		fail "$2 does not build: $(tail -n 20 "$work/log")"
 	echo "$3"/*.whl
 	exit 0
