@@ -108,10 +108,16 @@ static void follow_user(void)
 		process_wake_collector();
 }
 
+/* The child of a fork of a stopped process joins when it is started (hooks/switch.h). */
+static bool may_switch(void)
+{
+	return is_joined() || process_is_stopped_child();
+}
+
 static int follow(void *data)
 {
 	(void)data;
-	if (is_joined())
+	if (may_switch())
 		follow_user();
 	if (is_joined())
 		follow_collector();
@@ -202,7 +208,7 @@ static uint32_t wanted_now(void)
 
 static void on_user_signal(int number, siginfo_t *info, void *context)
 {
-	if (!is_joined())
+	if (!may_switch() || (config.signal_snapshot && !is_joined()))
 		return;
 	if (info->si_code != SI_TIMER && config.signal_snapshot)
 		process_ask_snapshot(RING_SNAPSHOT_SIGNAL);

@@ -450,6 +450,28 @@ SCENARIO(switch, stopped_children, SUPPORTED)
 	expect_family(python, "EVPROF_START=0", "start", "evprof: recording ");
 }
 
+/* Nor needs it an audit event where a signal starts it. */
+SCENARIO(switch, stopped_children_by_signal, SUPPORTED)
+{
+	const char *program = "import os, signal, time\n"
+			      "def work(): pass\n"
+			      "child = os.fork()\n"
+			      "while not child: work()\n"
+			      "time.sleep(0.5)\n"
+			      "os.kill(child, signal.SIGUSR2)\n"
+			      "time.sleep(1)\n"
+			      "os.kill(child, signal.SIGTERM)\n"
+			      "os.waitpid(child, 0)";
+	struct outcome *outcome = run(.python = python, .args = {"-c", program},
+				      .env = {"EVPROF_START=0", "EVPROF_SIGNAL=USR2", "EVPROF_EVENTS=call"});
+	json_t *report;
+
+	expect(outcome, outcome->status == 0 && outcome->traces == 1, "a trace");
+	report = trace_report(outcome->trace, NULL);
+	cr_expect_gt(report_calls(report, "<string>", "work"), 0, "the child is recorded");
+	json_decref(report);
+}
+
 /* What is read from outside does not change. */
 SCENARIO(switch, events_that_stay, SCENARIO_ONCE)
 {
