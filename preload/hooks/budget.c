@@ -106,7 +106,8 @@ static struct {
 	uint64_t listens_until_ns; /* CLOCK_MONOTONIC: the CPU time is read from then on */
 	uint64_t begin_ns;	   /* CPU time of the process at the last change or look */
 	uint64_t burst_ns;	   /* CPU time of the next burst */
-	uint64_t listen_ns;	   /* likewise, from which on all may be listened to for another reason */
+	double burst_wait_ns;	   /* the mean time to it */
+	uint64_t listen_ns;	   /* CPU time from which on all may be listened to for another reason */
 	uint64_t look_ns;	   /* between the last look and the next one, while functions are thinned */
 	double anew_ns;		   /* what choosing a full set anew has to save */
 	uint64_t chosen_ns;	   /* CPU time of the last choice of a set */
@@ -120,6 +121,9 @@ static struct {
 	uint32_t functions;	 /* that had events when the hooks last listened */
 	uint32_t forgotten;	 /* process->ids_forgotten */
 	uint64_t random_state;
+	_Atomic uint64_t
+	    queued_ns; /* CPU time when the signal has queued this step; 0: something else has come to it */
+	_Atomic uint64_t queued_main_ns; /* likewise, of the main thread */
 	struct thinned_set {
 		struct thin_set set;
 		uint64_t until_ns[WIRE_THIN_SET_MOST]; /* CPU time until which each stays thinned after a burst */
@@ -488,8 +492,41 @@ static void plan_burst(double cost_ns, uint64_t now_ns)
 	share = share > BURST_SHARE_MIN * allowed_share() ? share : BURST_SHARE_MIN * allowed_share();
 	wait = cost_ns / share;
 	wait = wait < BURST_WAIT_MIN_NS ? BURST_WAIT_MIN_NS : wait > BURST_WAIT_MAX_NS ? BURST_WAIT_MAX_NS : wait;
+	budget.burst_wait_ns = wait;
 	budget.burst_ns = now_ns + (uint64_t)(wait * draw_wait());
 	budget.listen_ns = now_ns + (uint64_t)wait;
+}
+
+/*
+ * CPU time that the main thread has spent in a C function since the signal that has queued this step; 0: not known, or
+ * other threads have run, too.
+ */
+static uint64_t late_ns(uint64_t now_ns)
+{
+	uint64_t queued_ns = atomic_exchange(&budget.queued_ns, 0), all_ns = now_ns - queued_ns, main_ns;
+
+	if (!queued_ns || now_ns < queued_ns || syscall(SYS_gettid) != getpid())
+		return 0;
+	main_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - atomic_load(&budget.queued_main_ns);
+	return main_ns >= all_ns - all_ns / 10 ? all_ns : 0;
+}
+
+/*
+ * Whether nothing was called in the burst that was due: a C function ran all the time. If it ran for a part of the
+ * time, the burst is whole or empty by chance, so that on average it has what came in that part.
+ */
+static bool is_empty_burst(uint64_t late)
+{
+	return late > WARM_NS && draw() * LISTEN_NS >= (double)WARM_NS + LISTEN_NS - (double)late;
+}
+
+/* Else bursts would show nothing but what follows long C functions. */
+static void write_empty_burst(uint64_t now_ns)
+{
+	write_change(WIRE_THIN_END, WIRE_BURST_RANDOM, now_ns - LISTEN_NS, &budget.now.set);
+	write_change(WIRE_THIN, 0, now_ns, &budget.now.set);
+	budget.burst_ns = now_ns + (uint64_t)(budget.burst_wait_ns * draw_wait());
+	begin_counts(now_ns);
 }
 
 /* Whether what is thinned has not paid a debt. */
@@ -622,6 +659,7 @@ static void note_least(void)
 static uint64_t step(uint64_t now_ns)
 {
 	bool burst = budget.thinned && now_ns >= budget.burst_ns, in_debt;
+	uint64_t late = late_ns(now_ns);
 
 	if (!(config.events & EVENT_CALL) || config.events & EVENT_LINE) { /* evprof start --events */
 		note_begin(now_ns);
@@ -630,6 +668,10 @@ static uint64_t step(uint64_t now_ns)
 	if (budget.listens && budget.warms) {
 		listen_for_sample(now_ns);
 		return listening_ns();
+	}
+	if (burst && is_empty_burst(late)) {
+		write_empty_burst(now_ns);
+		return next_step(now_ns);
 	}
 	in_debt = !burst && is_in_debt(now_ns);
 	if (!burst && !budget.listens && !in_debt && !is_over(now_ns)) {
@@ -765,6 +807,12 @@ void budget_due(void)
 void budget_again(void)
 {
 	set_timer(AGAIN_NS);
+}
+
+void budget_queued(void)
+{
+	atomic_store(&budget.queued_main_ns, clock_ns((clockid_t)(~(uint32_t)getpid() << 3 | 6)));
+	atomic_store(&budget.queued_ns, cpu_now());
 }
 
 void budget_verify(void)

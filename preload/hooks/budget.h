@@ -64,6 +64,9 @@ void budget_due(void);
 /* Likewise: budget_turn() cannot be called now. The signal comes again soon. */
 void budget_again(void);
 
+/* In that handler: budget_turn() is called at Python's next instruction, which may be behind a C function. */
+void budget_queued(void);
+
 /*
  * Another interpreter is about to have events, from 3.12 on. What its places switch off comes back only by a call
  * there, and it may have a GIL of its own; so from the main one's next event on there is no budget, with one line.

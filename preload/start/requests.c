@@ -15,6 +15,7 @@
 #include "evprof/evprof.h"
 #include "hooks/budget.h"
 #include "hooks/switch.h"
+#include "python/pending_calls.h"
 #include "python/python.h"
 #include "ring/process.h"
 
@@ -157,8 +158,9 @@ extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
 
 /*
- * Whether the interrupted thread holds no lock of Python's pending calls: between two of Python's instructions, in a
- * system call, or in a hook.
+ * Whether the interrupted thread holds no lock of Python's pending calls: nobody does, or it is between two of Python's
+ * instructions, in a system call, or in a hook. Interpreters with tail calls have a function for each instruction, so
+ * there the lock alone tells.
  */
 static bool may_call(const void *context)
 {
@@ -166,7 +168,7 @@ static bool may_call(const void *context)
 	bool between = at - instructions < instructions_end - instructions ||
 		       at - (uintptr_t)__ehdr_start < (uintptr_t)etext - (uintptr_t)__ehdr_start;
 
-	return (between || is_behind_system_call(at)) && python_takes_pending_calls();
+	return (pending_calls_are_free() || between || is_behind_system_call(at)) && python_takes_pending_calls();
 }
 
 /* Has the kernel send the signal again. The timer is the image's: a fork does not inherit it. */
@@ -226,6 +228,8 @@ static void turn_budget(const void *context)
 		budget_due();
 		if (!may_call(context) || python.Py_AddPendingCall(budget_turn, NULL))
 			budget_again();
+		else
+			budget_queued();
 	}
 	errno = saved_errno;
 }
@@ -268,6 +272,7 @@ void requests_begin(void)
 	begun = true;
 	requests_wait = !python.PySys_AddAuditHook;
 	find_instructions();
+	pending_calls_find();
 	if (config.signal && !set_handler((int)config.signal, on_user_signal))
 		log_line(LOG_WARNING, "signal %u has a handler, or is ignored; %s does nothing", config.signal,
 			 ENV_SIGNAL);
