@@ -240,6 +240,28 @@ SCENARIO(serve, snapshot, SCENARIO_ONCE)
 	end(&scene);
 }
 
+/* The button opens a tab; the page lists the snapshot, and its report. */
+SCENARIO(serve, snapshot_button, SCENARIO_ONCE)
+{
+	struct browser *browser;
+	struct scene scene;
+
+	(void)python;
+	network_apart();
+	scene = begin(python_any());
+	browser = browser_open(scene.directory);
+	browser_go(browser, scene.url);
+	browser_ask(browser, "showTab('processes'); 1");
+	await(browser, "the button", "document.querySelector('#processes form button')");
+	browser_ask(browser, "document.querySelector('#processes form button').click(); 1");
+	await(browser, "the snapshot", "document.querySelector('#snapshots a[href=\"report/1.html\"]')");
+	browser_expect_quiet(browser);
+	browser_close(browser);
+	for (int i = 0; i < 2; i++)
+		open_gate(&scene);
+	end(&scene);
+}
+
 SCENARIO(serve, answers, SCENARIO_ONCE)
 {
 	struct outcome *driven;

@@ -69,7 +69,7 @@ static void *make_response(struct http_answer *answer)
 static void add_headers(void *response, const struct http_answer *answer)
 {
 	static const char *const always[][2] = {{"Cache-Control", "no-store"},
-						{"Referrer-Policy", "no-referrer"},
+						{"Referrer-Policy", "same-origin"},
 						{"X-Content-Type-Options", "nosniff"},
 						{"X-Frame-Options", "DENY"},
 						{"Cross-Origin-Resource-Policy", "same-origin"},

@@ -67,7 +67,7 @@ for what, wanted, path, more in (
     expect(what, status(path, **more)[0], wanted)
 expect("no host at all", status(page, Host=None)[0] in (400, 403), True)
 head = status(page)[1].split(b"\r\n\r\n")[0].lower()
-for wanted in (b"content-security-policy: default-src 'none'; script-src 'self'", b"referrer-policy: no-referrer", b"cache-control: no-store"):
+for wanted in (b"content-security-policy: default-src 'none'; script-src 'self'", b"referrer-policy: same-origin", b"cache-control: no-store"):
     expect("the header %s" % wanted.decode(), wanted in head, True)
 expect("headers for other sites", b"access-control" in head, False)
 expect("a filter", {row["function"] for row in live("filter=LEAF")["functions"]} <= {"leaf"}, True)
