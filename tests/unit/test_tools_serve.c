@@ -191,6 +191,21 @@ Test(serve, values)
 		cr_expect_eq(ask("GET", "/" TOKEN "/live", wrong[i], &request), 400, "%s=%s", wrong[i][0], wrong[i][1]);
 }
 
+/* As many letters as the field of the page takes. */
+Test(serve, filter_of_long_letters)
+{
+	char filter[1024] = "";
+	const char *const values[] = {"filter", filter, NULL};
+	struct serve_request request;
+
+	for (int i = 0; i < 150; i++)
+		strcat(filter, "\u540d");
+	cr_expect_eq(ask("GET", "/" TOKEN "/live", values, &request), 200);
+	cr_expect_str_eq(request.filter, filter);
+	memset(filter, 'x', SERVE_FILTER_BYTES);
+	cr_expect_eq(ask("GET", "/" TOKEN "/live", values, &request), 400);
+}
+
 /* ---- the page and its history ------------------------------------------------------------------------------- */
 
 Test(serve, text_of_programs_is_no_markup)

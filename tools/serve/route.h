@@ -11,7 +11,7 @@
 #include "watch/rows.h"
 
 #define SERVE_TOKEN_DIGITS 32
-#define SERVE_FILTER_BYTES 200
+#define SERVE_FILTER_BYTES 512 /* serve.html lets in 150 UTF-16 units, of up to 3 bytes */
 #define SERVE_ROWS_MAX 1000
 #define SERVE_LAST_MAX_S 86400
 
