@@ -887,6 +887,28 @@ SCENARIO(html, lines_alive_at_a_moment, SCENARIO_ONCE)
 	page_close(&page);
 }
 
+/* A trace that keeps what is alive has no peak, and a killed process no end: the lines are those of the last moment. */
+SCENARIO(html, lines_alive_in_a_killed_process, SCENARIO_ONCE)
+{
+	static const char *const program = "import os, signal, time\n"
+					   "kept = []\n"
+					   "def keep():\n"
+					   "    for _ in range(400): kept.append(bytes(10000))\n"
+					   "time.sleep(0.2); keep(); time.sleep(0.2)\n"
+					   "os.kill(os.getpid(), signal.SIGKILL)\n";
+	struct outcome *outcome =
+	    run(.python = python_any(), .args = {"-c", program}, .env = {"EVPROF_EVENTS=mem", "EVPROF_KEEP=alive"});
+	struct page page = page_open(outcome);
+
+	(void)python;
+	browser_ask(page.browser, "%s", set_weight);
+	browser_ask(page.browser, "%s", lines_differ);
+	browser_ask(page.browser, "document.getElementById('tab_sites').click(), 1");
+	expect_true(&page, "it begins with the last moment",
+		    "until(() => /^3\\.8 MiB.*keep/.test(textOf('sites_rows')))");
+	page_close(&page);
+}
+
 /* Where the page has not what tracemalloc has of the lines of by_line.py at a moment. It may lack lines with little. */
 static const char *const lines_of =
     "globalThis.wrongLines = async (time, lines) => { const heap = evprof.heaps[0], mine = {}; let wrong = '';"

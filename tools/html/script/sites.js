@@ -116,7 +116,7 @@ function showMoment(heap, time) {
 function listenSites() {
 	byId('tab_sites').hidden = !memory || !heaps.length;
 	[sites.heap] = heaps;
-	sites.time = sites.heap ? sites.heap.peakTime ?? sites.heap.end : null;
+	sites.time = sites.heap ? sites.heap.peakTime ?? sites.heap.end ?? meta.to : null;
 	byId('hide_imports').addEventListener('change', fillSites);
 	byId('sites_rows').addEventListener('click', (event) => {
 		const row = event.target.closest('tr[data-f]');
