@@ -169,6 +169,38 @@ SCENARIO_SOME(html, spans, SUPPORTED)
 	page_close(&page);
 }
 
+/* Spans that another thread ends are below the one in which they began, whichever is read first. */
+SCENARIO_SOME(html, spans_that_others_end, SUPPORTED)
+{
+	static const char *const program =
+	    "import evprof, threading\n"
+	    "def begin(): span.__enter__(); begun.set(); ended.wait()\n"
+	    "def end(): started.set(); begun.wait(); span.__exit__(None, None, None); ended.set()\n"
+	    "for late in 'begins', 'ends':\n"
+	    "    begun, ended, started = (threading.Event() for _ in range(3))\n"
+	    "    span = evprof.span(late + ' late')\n"
+	    "    first, second = (threading.Thread(target=do, name=do.__name__)\n"
+	    "                     for do in ((end, begin) if late == 'begins' else (begin, end)))\n"
+	    "    first.start(); (started if late == 'begins' else begun).wait(); second.start()\n"
+	    "    first.join(); second.join()\n";
+	struct outcome *outcome;
+	struct page page;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .args = {"-c", program},
+		      .env = {text("PYTHONPATH=%s", program_path("../../../tools/python"))});
+	page = page_open(outcome);
+	browser_ask(page.browser,
+		    "globalThis.threadOf = (i) => evprof.threadName("
+		    "evprof.tracks.slice(0, i).reverse().find((track) => track.kind === 'thread').thread);"
+		    "globalThis.spans = evprof.tracks.map((track, i) => track.kind === 'task' &&"
+		    "  `${threadOf(i)}: ${track.name}`).filter(Boolean); 1");
+	cr_assert(json_is_true(browser_ask(page.browser, "spans.length === 2 && spans.every((span) =>"
+							 " /^begin( \\d+)?: span (begins|ends) late$/.test(span))")),
+		  "%s", json_dumps(browser_ask(page.browser, "spans"), 0));
+	page_close(&page);
+}
+
 /* Each counter has a row with all its values in order; the pointer finds the value of a time. */
 SCENARIO_SOME(html, counters, SUPPORTED)
 {

@@ -219,27 +219,47 @@ Test(spans, that_an_earlier_thread_ends)
 	expect_ended_elsewhere(fixture_thread(fixture, process, 11, 1000), thread, "11");
 }
 
-/* The stack at the end is that of the thread that ends it. Where that is read first, it is not known at the begin. */
-static void expect_firefox(uint32_t begins, uint32_t ends, const char *wanted)
+/* A marker of the thread in which it began, whichever is read first. The stack at its end is another thread's. */
+static void expect_firefox(uint32_t begins, uint32_t ends)
 {
+	const json_t *thread_of_it, *markers;
+	json_t *profile;
+	size_t i;
+
 	fixture_event(fixture, begins, WIRE_CALL, CODE, 0);
 	begin_in(begins, A, 1, 10);
+	begin_in(begins, B, 2, 0);
+	fixture_event(fixture, begins, WIRE_SPAN_END, 2, 2);
+	begin_in(begins, B, 3, 0);
+	fixture_event(fixture, begins, WIRE_PAUSE, 0, 90);
 	fixture_event(fixture, ends, WIRE_CALL, CODE, 15);
 	fixture_event(fixture, ends, WIRE_SPAN_END, 1, 15);
 	cr_assert(run(cmd_export, "--format firefox TRACE -o -") == 0, "%s", ran.err);
-	cr_expect(strstr(ran.out, wanted), "%s", ran.out);
+	profile = json_loads(ran.out, 0, NULL);
+	json_array_foreach(json_object_get(profile, "threads"), i, thread_of_it)
+	{
+		bool is_first =
+		    json_integer_value(json_object_get(thread_of_it, "tid")) == (begins == thread ? 10 : 11);
+
+		markers = json_object_get(thread_of_it, "markers");
+		cr_expect_eq(json_integer_value(json_object_get(markers, "length")), is_first ? 4 : 0, "%s", ran.out);
+	}
+	cr_expect(strstr(ran.out, "\"data\":[{\"type\":\"evprof\",\"text\":\"\"},"
+				  "{\"type\":\"evprof\",\"text\":\"\",\"cause\":{\"stack\":0}},"),
+		  "%s", ran.out);
+	cr_expect(strstr(ran.out, "\"endTime\":[0.00003,0.000012,null,0.000102]"), "%s", ran.out);
+	cr_expect(strstr(ran.out, "{\"type\":\"evprof\",\"text\":\"unfinished\"}]"), "%s", ran.out);
+	json_decref(profile);
 }
 
 Test(spans, in_firefox_where_a_later_thread_ends_them)
 {
-	expect_firefox(thread, fixture_thread(fixture, process, 11, 1000),
-		       "\"data\":[{\"type\":\"evprof\",\"text\":\"\",\"cause\":{\"stack\":0}}]");
+	expect_firefox(thread, fixture_thread(fixture, process, 11, 1000));
 }
 
 Test(spans, in_firefox_where_an_earlier_thread_ends_them)
 {
-	expect_firefox(fixture_thread(fixture, process, 11, 1000), thread,
-		       "\"data\":[{\"type\":\"evprof\",\"text\":\"\"}]");
+	expect_firefox(fixture_thread(fixture, process, 11, 1000), thread);
 }
 
 /* Profiles of a thread in speedscope hold spans that are nested. Those that need more than 1000 are counted. */

@@ -212,7 +212,7 @@ static void task_marker(struct firefox *firefox, struct call_walk *walk, const s
 	free(name);
 }
 
-/* A span is a marker at its end, in the thread that ends it, or that begins it (begin_span()); a row for each name. */
+/* A span is a marker at its end, in the thread in which it began; a row for each name. */
 static void span_marker(struct firefox *firefox, struct call_walk *walk, uint64_t number)
 {
 	struct span span = spans_end(&firefox->spans, walk, number);
@@ -248,7 +248,7 @@ static void begin_span(struct firefox *firefox, struct call_walk *walk, const ui
 	span->text = text;
 	if (span->end_ns < 0)
 		return;
-	/* Another thread has ended it, and was read before: its stack is in the tables of that thread. */
+	/* Another thread ends it: its stack is in the tables of that thread. */
 	walk->now_ns = span->end_ns;
 	firefox->stack = 0;
 	span_marker(firefox, walk, extra[1]);
@@ -420,19 +420,7 @@ static int put_samples(struct firefox *firefox)
 	return error;
 }
 
-/* Whether no other thread of the process comes after this one in the walk. */
-static bool is_last_thread(const struct call_walk *walk)
-{
-	for (size_t i = walk->process->thread_count; i-- > 0;) {
-		const struct trace_thread *thread = walk->trace->threads[walk->process->threads[i]];
-
-		if (thread == walk->thread || (thread->place_count && filter_thread(walk->filter, thread)))
-			return thread == walk->thread;
-	}
-	return true;
-}
-
-/* Spans that no thread has ended are markers in the last one. */
+/* What is still open when its thread has been read has no end: those of other threads were known at its begin. */
 static void end_open_spans(struct firefox *firefox, struct call_walk *walk)
 {
 	int64_t now_ns = walk->now_ns;
@@ -448,8 +436,7 @@ static int firefox_thread_end(void *owner, struct call_walk *walk)
 	struct firefox *firefox = owner;
 	int error = put_samples(firefox);
 
-	if (is_last_thread(walk))
-		end_open_spans(firefox, walk);
+	end_open_spans(firefox, walk);
 	if (!error)
 		error = walk->error;
 	if (!error)
@@ -526,8 +513,9 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 						    .pop = firefox_pop,
 						    .other = firefox_other,
 						    .thinned = firefox_thinned};
-	struct firefox firefox = {
-	    .output = output, .spans.in_turn = true, .tables = {.output = output, .stacks = &firefox.stacks}};
+	struct firefox firefox = {.output = output,
+				  .spans = {.in_turn = true, .ends_first = true},
+				  .tables = {.output = output, .stacks = &firefox.stacks}};
 	int error = output_open_memory(&firefox.text);
 
 	for (size_t i = 0; !error && i < SPOOLS; i++)

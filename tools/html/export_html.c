@@ -202,12 +202,22 @@ static void html_write(void *owner, struct call_walk *walk, struct walk_frame *f
 		html_moments_step(&html->moments, walk, html->thread_index, frame);
 }
 
+/* The index of the thread in which a span began, which is no later one than the current. */
+static uint32_t thread_of(const struct html *html, const struct span *span)
+{
+	uint32_t index = html->thread_index;
+
+	while (html->threads[index].thread->number != span->thread)
+		index--;
+	return index;
+}
+
 static void end_span(struct html *html, struct call_walk *walk, uint64_t number)
 {
 	struct span span = spans_end(&html->spans, walk, number);
 
 	if (span.number)
-		html_moments_span(&html->moments, walk, html->thread_index, &span);
+		html_moments_span(&html->moments, walk, thread_of(html, &span), &span);
 }
 
 static void begin_span(struct html *html, struct call_walk *walk, const uint64_t *extra)
@@ -256,12 +266,8 @@ static void end_open_spans(struct html *html, struct call_walk *walk)
 {
 	const struct span *span;
 
-	for (size_t left = SIZE_MAX; (span = spans_next_unfinished(&html->spans, walk, &left));) {
-		html->thread_index = 0;
-		while (html->threads[html->thread_index].thread->number != span->thread)
-			html->thread_index++;
+	for (size_t left = SIZE_MAX; (span = spans_next_unfinished(&html->spans, walk, &left));)
 		end_span(html, walk, span->number);
-	}
 }
 
 /* --- threads and processes --- */
@@ -317,12 +323,8 @@ static int html_process_end(void *owner, struct call_walk *walk)
 {
 	struct html *html = owner;
 
-	if (html->writing) {
-		uint32_t index = html->thread_index;
-
+	if (html->writing)
 		end_open_spans(html, walk);
-		html->thread_index = index;
-	}
 	html_functions_process_end(&html->functions);
 	return html->writing && html->memory ? html_heaps_process(&html->heaps, walk, html->process_index) : 0;
 }

@@ -121,28 +121,59 @@ struct span spans_end(struct spans *spans, struct call_walk *walk, uint64_t numb
 	return ended;
 }
 
-static void keep_excluded(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
+/* For spans_begin_process(). */
+struct ends {
+	struct spans *spans;
+	struct spans seen; /* what is open in the walk of all threads together */
+};
+
+/* An end in the tick of its begin may come before it. */
+static void keep_end(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
-	if (wire_head_kind(head) == WIRE_SPAN_END && !filter_thread(walk->filter, walk->thread))
-		spans_end(owner, walk, wire_number(head, extra));
+	bool begins = wire_head_kind(head) == WIRE_SPAN_BEGIN;
+	struct ends *ends = owner;
+	const struct span *begun = begins ? spans_begin(&ends->seen, walk, extra) : NULL;
+	struct span span;
+
+	if (begins ? !begun || begun->end_ns < 0 : wire_head_kind(head) != WIRE_SPAN_END)
+		return;
+	span = spans_end(&ends->seen, walk, begins ? extra[1] : wire_number(head, extra));
+	if (span.number && (begins || span.thread != walk->thread->number))
+		spans_end(ends->spans, walk, span.number);
+}
+
+/* Whether a thread may end a span that began in another one: two of them have spans, or one that --thread excludes. */
+static int may_end_elsewhere(const struct spans *spans, const struct call_walk *walk)
+{
+	unsigned with_spans = 0;
+
+	for (size_t i = 0; i < walk->process->thread_count; i++) {
+		struct trace_thread *thread = walk->trace->threads[walk->process->threads[i]];
+		bool excluded = !filter_thread(walk->filter, thread);
+
+		if (!excluded && !spans->ends_first)
+			continue;
+		if (trace_count_events(walk->trace, thread) < 0)
+			return -ENOMEM;
+		if (!thread->own && !thread->events[WIRE_SPAN_BEGIN] && !thread->events[WIRE_SPAN_END])
+			continue;
+		if (++with_spans > 1 || excluded)
+			return 1;
+	}
+	return 0;
 }
 
 int spans_begin_process(struct spans *spans, const struct call_walk *walk)
 {
-	static const struct call_visitor visitor = {.other = keep_excluded};
+	static const struct call_visitor visitor = {.other = keep_end};
 	struct progress progress = {0}; /* shown is that of the walk */
-	bool any = false;
+	struct ends ends = {.spans = spans, .seen.in_turn = true};
+	int error = may_end_elsewhere(spans, walk);
 
-	for (size_t i = 0; i < walk->process->thread_count && !any; i++) {
-		struct trace_thread *thread = walk->trace->threads[walk->process->threads[i]];
-
-		if (filter_thread(walk->filter, thread))
-			continue;
-		if (trace_count_events(walk->trace, thread) < 0)
-			return -ENOMEM;
-		any = thread->own || thread->events[WIRE_SPAN_END];
-	}
-	return any ? walk_together(walk->trace, walk->process, walk->filter, &progress, &visitor, spans) : 0;
+	if (error > 0)
+		error = walk_together(walk->trace, walk->process, walk->filter, &progress, &visitor, &ends);
+	spans_done(&ends.seen);
+	return error;
 }
 
 static int64_t last_ns(const struct call_walk *walk)
@@ -193,7 +224,7 @@ void spans_done(struct spans *spans)
 	for (size_t i = 0; i < spans->count; i++)
 		free(spans->at[i].text);
 	free(spans->at);
-	*spans = (struct spans){.in_turn = spans->in_turn};
+	*spans = (struct spans){.in_turn = spans->in_turn, .ends_first = spans->ends_first};
 }
 
 int spans_take_row(struct u64_map *ends, uint64_t row, const struct span *span, int64_t end_ns)

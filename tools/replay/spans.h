@@ -36,15 +36,17 @@ struct spans {
 	struct u64_map ends; /* number to end + 1, of spans whose begin did not come yet */
 	struct span *at;
 	size_t count, allocated;
-	uint64_t free; /* index + 1 of the first free place */
-	bool in_turn;  /* threads come one after the other: ends before begins are kept */
+	uint64_t free;	 /* index + 1 of the first free place */
+	bool in_turn;	 /* threads come one after the other: ends before begins are kept */
+	bool ends_first; /* a span that another thread ends has its end at its begin, whichever comes first */
 };
 
 void spans_done(struct spans *spans);
 
 /*
- * For the begin of a process in a walk of one thread after the other: keeps the ends of spans in the threads that
- * --thread excludes, which that walk does not read. Returns 0 or -ENOMEM.
+ * For the begin of a process in a walk of one thread after the other: keeps the ends of spans that another thread ends,
+ * if --thread excludes that one, so that the walk does not read it, or with ends_first. It reads the process for that.
+ * Returns 0 or -ENOMEM.
  */
 int spans_begin_process(struct spans *spans, const struct call_walk *walk);
 
