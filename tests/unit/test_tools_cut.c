@@ -565,6 +565,26 @@ Test(cut, who_is_in_it)
 	trace_close(trace);
 }
 
+/* A function that allocates in a loop without calls: only these record the stack. */
+Test(cut, stack_before_millions_of_allocations)
+{
+	const uint32_t count = 5000000;
+	char words[40], *kinds;
+
+	event(WIRE_CALL, A, 0);
+	for (uint32_t i = 1; i <= count; i++) {
+		fixture_memory(fixture, thread, i % 2 ? WIRE_MALLOC : WIRE_FREE, WIRE_DOMAIN_OBJ, 0x1000, 16, 0, 1);
+		if (i % 65536 == 0)
+			fixture_flush(fixture, thread);
+	}
+	save();
+	snprintf(words, sizeof(words), "--from %u", count - 9);
+	cr_assert(cut(words) == 0, "%s", ran.err);
+	kinds = kinds_of_piece();
+	cr_expect(strncmp(kinds, "17:1 18:1 11:66 ", 16) == 0, "%s", kinds);
+	free(kinds);
+}
+
 /* Ids are counted anew: a reader takes an id far above all others for damage. */
 Test(cut, ids_are_counted_anew)
 {

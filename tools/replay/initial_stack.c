@@ -9,7 +9,11 @@
 
 #include "util/grow.h"
 
-#define LOOK_BACK_EVENTS (UINT64_C(1) << 22) /* of one thread; as a rule the stack is recorded each 2^20 words */
+/*
+ * Of one thread: calls, ends and lines. As a rule the stack is recorded at the first of them after 2^20 words. Other
+ * events cannot record it; a function that allocates in a loop may have very many of these between.
+ */
+#define LOOK_BACK_EVENTS (UINT64_C(1) << 22)
 
 static bool add_key(uint32_t **keys, uint32_t *count, size_t *allocated, uint32_t key)
 {
@@ -132,9 +136,10 @@ static bool is_whole(uint32_t head)
 
 /*
  * Whether a chunk records the stack, or makes everything before it irrelevant (a gap). Sets opening and open_at if
- * WIRE_OPEN events record it.
+ * WIRE_OPEN events record it. Adds to *chances the events at which it could have been recorded.
  */
-static bool has_known_stack(struct initial_stack *initial, const struct trace_events *events, bool is_first)
+static bool has_known_stack(struct initial_stack *initial, const struct trace_events *events, bool is_first,
+			    uint64_t *chances)
 {
 	const uint64_t ends = UINT64_C(1) << WIRE_STACK | UINT64_C(1) << WIRE_GAP | UINT64_C(1) << WIRE_PAUSE;
 	bool in_open = !is_first; /* the chunk before may begin a list that continues here */
@@ -152,27 +157,28 @@ static bool has_known_stack(struct initial_stack *initial, const struct trace_ev
 			found = true;
 		}
 		in_open = kind == WIRE_OPEN || (in_open && is_open(events->heads[i]));
+		*chances += kind <= WIRE_C_EXCEPTION || kind == WIRE_LINE;
 	}
 	return found;
 }
 
 /*
  * The place of the thread (at most `first`) from which to read: the last one that records the stack, or the thread's
- * first. If that is too far back: `first`.
+ * first. If that is too far back: `first`. Of what may still be read a quarter is left to the other threads.
  */
 static size_t look_back(struct initial_stack *initial, size_t first)
 {
-	uint64_t most = *initial->look_back < LOOK_BACK_EVENTS ? *initial->look_back : LOOK_BACK_EVENTS, read = 0;
+	uint64_t most = *initial->look_back / 4 * 3, read = 0, chances = 0;
 	size_t place = first;
 	bool found = false;
 
-	while (place && !found && read < most) {
+	while (place && !found && read < most && chances < LOOK_BACK_EVENTS) {
 		struct trace_stream stream;
 		struct trace_events events;
 
 		trace_stream_open(&stream, initial->trace, initial->thread);
 		trace_stream_skip(&stream, --place);
-		found = !trace_stream_next(&stream, &events) || has_known_stack(initial, &events, place == 0);
+		found = !trace_stream_next(&stream, &events) || has_known_stack(initial, &events, place == 0, &chances);
 		initial->opening &= stream.next <= first; /* after damage it may be a later one */
 		trace_stream_close(&stream);
 		read += initial->thread->places[place].events;
