@@ -48,6 +48,11 @@ CELLS = {
     "await silently": "%%evprof --sort calls\nasync with asyncio.Lock():\n    work(3)\nawait step(1);",
     "awaited": "[row.calls for row in awaited.trace().functions() if row.name == 'work'], awaited.report(limit=1, strip_dirs=True)",
     "option": "%%evprof --colour\npass",
+    "order": "%%evprof -s WRONG\nran = 1",
+    "rows": "%%evprof -n -1\nran = 1",
+    "name": "%%evprof -r 1x\nran = 1",
+    "ran": "'ran' in globals()",
+    "beginnings": "%%evprof -s cumul,nca -n 0\nwork(1)",
     "after": "work(1)",
 }
 
@@ -86,7 +91,7 @@ def same(what, one, other):
 
 cells = execute()
 for name in ("load", "define", "unrecorded", "recorded", "counted", "between", "sorted", "empty", "columns", "await", "await silently", "awaited",
-             "after"):
+             "ran", "beginnings", "after"):
     same("errors of the cell " + name, [error.evalue for error in errors(cells[name])], [])
 table, value = texts(cells["recorded"])
 counted = int(texts(cells["counted"])[0])
@@ -118,6 +123,10 @@ if not texts(cells["awaited"])[0].startswith("([7],"):
     sys.exit("awaited.trace(): %s" % texts(cells["awaited"]))
 if not any("--colour" in error.evalue for error in errors(cells["option"])):
     sys.exit("the cell option: %s" % cells["option"].outputs)
+for name, wanted in (("order", '"WRONG" is not known'), ("rows", "it is a whole number from 0, not '-1'"), ("name", "not '1x'")):
+    if [wanted in error.evalue for error in errors(cells[name])] != [True] or len(cells[name].outputs) != 1:
+        sys.exit("the cell %s: %s" % (name, cells[name].outputs))
+same("whether cells with wrong options ran", texts(cells["ran"])[0], "False")
 late = [output.text for cell in cells.values() for output in cell.outputs if output.get("name") == "stderr"]
 same("lines on stderr", len(late), 0 if os.environ.get("LD_PRELOAD") else 1)
 with open(sys.argv[1], "w", encoding="utf-8") as file:

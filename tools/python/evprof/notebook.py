@@ -14,7 +14,7 @@ import sys
 import threading
 from typing import Any, Callable, Dict, List, NoReturn, Optional, Set, Tuple
 
-from ._tool import Option
+from ._tool import Option, report
 from ._window import own_pids, this_thread
 from .errors import EvprofError
 from .trace import Trace, load
@@ -80,13 +80,32 @@ class _Words(argparse.ArgumentParser):
         raise EvprofError("evprof: %%%%evprof: %s" % message)
 
 
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError("it is a whole number from 0, not %r" % text)
+    return int(text)
+
+
+def _name(text: str) -> str:
+    if not text.isidentifier():
+        raise argparse.ArgumentTypeError("it is the name of a variable, not %r" % text)
+    return text
+
+
 def _parser() -> _Words:
     parser = _Words(prog="%%evprof", add_help=False, description="Records a cell, and shows its functions, timeline and flame graph.")
     parser.add_argument("-s", "--sort", default="time", help="order of the table, as in evprof report")
-    parser.add_argument("-n", "--rows", type=int, default=20, help="rows of the table")
-    parser.add_argument("-r", "--result", metavar="NAME", help="keep what was recorded in this variable, an evprof.notebook.CellProfile")
+    parser.add_argument("-n", "--rows", type=_number, default=20, help="rows of the table")
+    parser.add_argument("-r", "--result", metavar="NAME", type=_name, help="keep what was recorded in this variable, an evprof.notebook.CellProfile")
     parser.add_argument("--height", type=int, default=600, help="of the page, in pixels")
     return parser
+
+
+def _style_of(line: str) -> Any:
+    """The options of a cell. EvprofError: one is wrong, and the cell does not run."""
+    style = _parser().parse_args(shlex.split(line))
+    report("", ["--sort=" + style.sort, "--help"])  # the tool knows its orders
+    return style
 
 
 def _awaits(shell: Any, cell: str) -> bool:
@@ -169,7 +188,7 @@ class _Magic:
     def __call__(self, line: str, cell: str) -> Any:
         """The value of the cell; of one with await at its top a coroutine, which awaited() has IPython await."""
         __tracebackhide__ = True  # IPython leaves the function out of the cell's tracebacks
-        style, awaits = _parser().parse_args(shlex.split(line)), _awaits(self._shell, cell)
+        style, awaits = _style_of(line), _awaits(self._shell, cell)
         code, last = _compiled(self._shell, cell, awaits)
         recorded = _Recorded(self, style, awaits)
         return self._run_in_loop(recorded, code, last) if awaits else self._run(recorded, code, last)
