@@ -67,6 +67,7 @@ struct record {
 	json_t *held;		  /* its trace, as snapshot_hold() describes it */
 	int process;		  /* a pidfd; -1: none */
 	int trace;		  /* its trace, opened at the beginning; -1: it could not be */
+	bool silent;		  /* a collector did not answer, and may have the process */
 };
 
 /* --- verbs --- */
@@ -141,9 +142,11 @@ static size_t look(struct record *record)
 	size_t found = 0, k;
 
 	record->known = UNKNOWN;
+	record->silent = false;
 	if (message && control_collectors_find(NULL, record->socket, &collectors) == 0) {
 		control_collectors_ask(&collectors, message, ANSWER_MS);
 		for (size_t i = 0; i < collectors.count; i++) {
+			record->silent |= !collectors.at[i].answer && !collectors.at[i].ended;
 			json_array_foreach(json_object_get(collectors.at[i].answer, "processes"), k, process)
 			{
 				read_process(record, process);
@@ -177,9 +180,15 @@ static bool find_process(struct record *record)
 
 /* --- the stretch --- */
 
-static bool has_ended(const struct record *record)
+/*
+ * Whether no collector has it any more. The pidfd alone does not say so: where the collector is in another pid
+ * namespace, another process may have that number here, or none.
+ */
+static bool is_gone(const struct record *record)
 {
-	return attach_has_ended(record->process);
+	struct record now = *record;
+
+	return !look(&now) && !now.silent;
 }
 
 /* Waits for the end of the stretch, of the process, or for the user. */
@@ -188,7 +197,8 @@ static void wait_for_end(const struct record *record)
 	const struct timespec pause = {.tv_nsec = LOOK_MS * MS_NS};
 	int64_t end_ns = time_ns(CLOCK_MONOTONIC) + record->for_ns;
 
-	while (time_ns(CLOCK_MONOTONIC) < end_ns && !cli_interrupted && !has_ended(record))
+	while (time_ns(CLOCK_MONOTONIC) < end_ns && !cli_interrupted &&
+	       !(attach_has_ended(record->process) && is_gone(record)))
 		nanosleep(&pause, NULL);
 }
 
@@ -234,7 +244,8 @@ static int copy_ended(struct record *record)
 	progress_end(&progress);
 	filter_done(&filter);
 	if (!error)
-		output_message("evprof: process %s has ended; show it with: evprof report %s", record->pid,
+		output_message("evprof: process %s %s; show it with: evprof report %s", record->pid,
+			       attach_has_ended(record->process) ? "has ended" : "is not recorded any more",
 			       record->file);
 	trace_close(trace);
 	return error ? CLI_FAILED : CLI_FINE;
@@ -304,7 +315,7 @@ static int record_known(struct record *record)
 	status = cli_status_worst(status, begin(record));
 	if (status != CLI_FAILED)
 		wait_for_end(record);
-	if (!has_ended(record))
+	if (!is_gone(record))
 		return cli_status_worst(status, end(record));
 	return record->held ? cli_status_worst(status, copy_ended(record)) : CLI_FAILED;
 }
