@@ -208,12 +208,15 @@ static const char *parse_switch(const json_t *object, struct control_message *me
 
 static const char *parse_snapshot(const json_t *object, struct control_message *message)
 {
-	json_int_t hold_ms, hold = 0;
+	json_int_t hold_ms, hold = 0, start_time = 0;
 
 	if (!get_integer(object, "hold_ms", 0, CONTROL_HOLD_MAX_MS, &hold_ms))
 		return "hold_ms";
 	if (json_object_get(object, "hold") && !get_integer(object, "hold", 0, INT64_MAX, &hold))
 		return "hold";
+	if (json_object_get(object, "start_time") && !get_integer(object, "start_time", 0, INT64_MAX, &start_time))
+		return "start_time";
+	message->start_time = (uint64_t)start_time;
 	message->hold_ms = (uint32_t)hold_ms;
 	message->hold = (uint64_t)hold;
 	return NULL;

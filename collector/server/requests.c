@@ -24,6 +24,7 @@ void requests_add(struct requests *requests, const struct control_message *messa
 	request->action = message->action;
 	request->hold_ms = message->hold_ms;
 	request->hold = message->hold;
+	request->start_time = message->start_time;
 	snprintf(request->name, sizeof(request->name), "%s", message->name ? message->name : "");
 	while (*link)
 		link = &(*link)->next;

@@ -17,9 +17,10 @@ struct request {
 	char target[CONTROL_TARGET_MAX_BYTES];
 	enum control_action action; /* of a CONTROL_SWITCH */
 	char name[RING_REQUEST_NAME_BYTES];
-	uint32_t hold_ms;   /* of a CONTROL_SNAPSHOT; 0: of a hold that is given up */
-	uint64_t hold;	    /* number of that hold */
-	uint64_t wanted_ns; /* of a CONTROL_SNAPSHOT: what was recorded before is read first; 0: not begun */
+	uint32_t hold_ms;    /* of a CONTROL_SNAPSHOT; 0: of a hold that is given up */
+	uint64_t hold;	     /* number of that hold */
+	uint64_t start_time; /* of a CONTROL_SNAPSHOT; 0: not known */
+	uint64_t wanted_ns;  /* likewise: what was recorded before is read first; 0: not begun */
 };
 
 /* All zeros: none. */

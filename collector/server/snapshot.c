@@ -9,11 +9,33 @@
 #include "session/drain.h"
 #include "session/session.h"
 
-static bool is_meant(const struct request *request, const struct process *process)
+static bool may_be_meant(const struct request *request, const struct process *process)
 {
-	return !process->complete && peer_may(&request->rights, process->user->uid) &&
-	       control_target_has(request->target, process_shown_pid(process),
-				  process->program ? process->program : "");
+	return !process->complete && peer_may(&request->rights, process->user->uid);
+}
+
+/* Whether the target is its pid in its own pid namespace, in which the sender is, too: it has its start time. */
+static bool is_beside_sender(const struct request *request, const struct process *process)
+{
+	return request->start_time && request->start_time == process->start_time && may_be_meant(request, process) &&
+	       control_target_has(request->target, process->sender_pid, "");
+}
+
+static bool is_meant(const struct request *request, const struct process *process, bool beside_sender)
+{
+	if (beside_sender)
+		return is_beside_sender(request, process);
+	return may_be_meant(request, process) && control_target_has(request->target, process_shown_pid(process),
+								    process->program ? process->program : "");
+}
+
+static bool any_beside_sender(const struct session *sessions, const struct request *request)
+{
+	for (; sessions; sessions = sessions->next)
+		for (const struct process *process = sessions->processes; process; process = process->next)
+			if (is_beside_sender(request, process))
+				return true;
+	return false;
 }
 
 /* What a snapshot is of. */
@@ -22,12 +44,12 @@ struct meant {
 	const char *program;
 };
 
-static struct meant find_meant(const struct request *request, const struct session *session)
+static struct meant find_meant(const struct request *request, const struct session *session, bool beside_sender)
 {
 	struct meant meant = {.pids = json_array(), .shown = json_array(), .program = ""};
 
 	for (const struct process *process = session->processes; process; process = process->next) {
-		if (!is_meant(request, process))
+		if (!is_meant(request, process, beside_sender))
 			continue;
 		json_array_append_new(meant.pids, json_integer(process->sender_pid));
 		json_array_append_new(meant.shown, json_integer(process_shown_pid(process)));
@@ -36,29 +58,33 @@ static struct meant find_meant(const struct request *request, const struct sessi
 	return meant;
 }
 
-static bool has_meant(const struct request *request, const struct session *session)
+static bool has_meant(const struct request *request, const struct session *session, bool beside_sender)
 {
 	const struct process *process = session->processes;
 
-	while (process && !is_meant(request, process))
+	while (process && !is_meant(request, process, beside_sender))
 		process = process->next;
 	return process && session->trace.writer.fd >= 0 && !session->trace.failed && !session->trace.closed;
 }
 
 void snapshot_begin(struct session *sessions, struct request *request)
 {
+	bool beside_sender = any_beside_sender(sessions, request);
+
 	if (!request->hold_ms || request->wanted_ns)
 		return;
 	request->wanted_ns = clock_now_ns();
 	for (struct session *session = sessions; session; session = session->next)
-		if (has_meant(request, session))
+		if (has_meant(request, session, beside_sender))
 			session_want(session, request->wanted_ns);
 }
 
 bool snapshot_is_ready(const struct session *sessions, const struct request *request, uint64_t now_ns)
 {
+	bool beside_sender = any_beside_sender(sessions, request);
+
 	for (const struct session *session = sessions; session; session = session->next)
-		if (has_meant(request, session) && !session_is_read(session, request->wanted_ns, now_ns))
+		if (has_meant(request, session, beside_sender) && !session_is_read(session, request->wanted_ns, now_ns))
 			return false;
 	return true;
 }
@@ -95,9 +121,9 @@ static json_t *prepare(struct session *session, const struct request *request, c
 			 (json_int_t)hold);
 }
 
-static json_t *answer_of(struct session *session, const struct request *request, uint64_t now_ns)
+static json_t *answer_of(struct session *session, const struct request *request, bool beside_sender, uint64_t now_ns)
 {
-	struct meant meant = find_meant(request, session);
+	struct meant meant = find_meant(request, session, beside_sender);
 	json_t *answer = NULL;
 
 	if (json_array_size(meant.pids) && request->hold_ms)
@@ -111,6 +137,7 @@ static json_t *answer_of(struct session *session, const struct request *request,
 
 json_t *snapshot_answer(struct session *sessions, const struct request *request, uint64_t now_ns)
 {
+	bool beside_sender = any_beside_sender(sessions, request);
 	json_t *list, *answer;
 
 	json_memory_begin();
@@ -118,8 +145,8 @@ json_t *snapshot_answer(struct session *sessions, const struct request *request,
 	for (struct session *session = sessions; session; session = session->next) {
 		json_t *trace = NULL;
 
-		if (has_meant(request, session))
-			trace = answer_of(session, request, now_ns);
+		if (has_meant(request, session, beside_sender))
+			trace = answer_of(session, request, beside_sender, now_ns);
 		if (trace)
 			json_array_append_new(list, trace);
 	}

@@ -73,7 +73,9 @@
  *               the trace, shown has for each the pid by which a target names it. All that was recorded is in the
  *               file, and for "hold_ms" (at most CONTROL_HOLD_MAX_MS) nothing leaves it. All events from since_ns
  *               (0: all at all) to until_ns, of CLOCK_MONOTONIC, are there, but for those that the collector could
- *               not read within a second. With "hold_ms" 0 the hold of that number ("hold") is given up
+ *               not read within a second. With "hold_ms" 0 the hold of that number ("hold") is given up. "start_time"
+ *               (as in a join) is that of the process that has the target as its pid where the sender is: a process of
+ *               that start time and own pid is meant before any other
  *
  * Root, the collector's own user and the group of --control-group may ask about all processes, another user about its
  * own (SO_PEERCRED, SO_PEERGROUPS, at the time of connect()). Every answer has {"evprof", "type":"answer"}, and where

@@ -409,6 +409,51 @@ SCENARIO_SOME(namespaces, looked_at_from_another_one, SUPPORTED)
 	}
 }
 
+/*
+ * The same. The program takes a snapshot of itself, by its own pid, and is killed in a stretch that is recorded.
+ */
+static const char *const looks_at_itself =
+    "python=$1; shift; export EVPROF_SOCKET=$PWD/socket\n"
+    "\"$@\" \"$0/evprof-collector\" --socket \"$PWD/socket\" --output-dir \"$PWD\" & collector=$!\n"
+    "for i in $(seq 100); do test -S socket && sleep .2 && break; sleep .1; done\n"
+    "LD_PRELOAD=$0/libevprof.so unshare --pid --fork --kill-child --mount-proc \"$python\" -c 'import evprof, time\n"
+    "def work(): time.sleep(0.005)\n"
+    "for i in range(100): work()\n"
+    "with open(\"taken\", \"w\") as file: file.write(str(evprof.snapshot(\"own.evp\")))\n"
+    "while True: work()' & program=$!\n"
+    "for i in $(seq 300); do test -s taken && break; sleep .1; done; cat taken\n"
+    "pid=$(\"$0/evprof\" status | sed -n 's/^ *\\([0-9]*\\)  events .*/\\1/p')\n"
+    "\"$0/evprof\" record --for 4s -o ended.evp $pid & recorder=$!\n"
+    "sleep 2; kill -KILL $(cat /proc/$program/task/$program/children); wait $program; wait $recorder; status=$?\n"
+    "kill $(grep . /proc/$collector/task/$collector/children || echo $collector); wait $collector\n"
+    "exit $status\n";
+
+SCENARIO_SOME(namespaces, looks_at_itself, 8)
+{
+	static const char *const starts[][5] = {{"env"}, {"unshare", "--pid", "--fork", "--mount-proc"}};
+
+	if (python->chrooted)
+		cr_skip_test("its root has no unshare");
+	if (!is_allowed(ways[0]))
+		cr_skip_test("unshare is not allowed here");
+	python_needs(python, "ctypes");
+	for (size_t i = 0; i < 2; i++) {
+		struct job job = {.how = JOB_BARE,
+				  .args = {"sh", "-c", looks_at_itself, "%B", python->command[0]},
+				  .env = {text("PYTHONPATH=%s", program_path("../../../tools/python"))},
+				  .timeout_s = 60};
+		struct outcome *outcome;
+		int n = 5;
+
+		add(&job, &n, starts[i]);
+		outcome = job_run(&job);
+		expect(outcome, outcome->status == 0, "the stretch is recorded");
+		expect(outcome, worked(outcome, "ended.evp") > 0.5, "until its end");
+		expect(outcome, strstr(outcome->out, "/own.evp"), "it takes a snapshot of itself");
+		expect(outcome, worked(outcome, "own.evp") > 0.3, "the snapshot is of it");
+	}
+}
+
 /* ---- networks ---------------------------------------------------------------------------------------------------- */
 
 /* calls leaf() as often as its child does, which is started by the words after it. */

@@ -20,6 +20,7 @@
 #include "control/collectors.h"
 #include "cut/cut.h"
 #include "evprof/control.h"
+#include "evprof/proc.h"
 #include "util/cli.h"
 #include "util/output.h"
 
@@ -228,6 +229,19 @@ static bool ask(const struct snapshot *snapshot, const char *verb, struct contro
 	return found;
 }
 
+/* A request for the target. NULL: its name is not UTF-8, or no memory. */
+static json_t *request_of(const char *target, int64_t hold_ms)
+{
+	json_t *message =
+	    json_pack("{s:s, s:s, s:I}", "type", "snapshot", "target", target, "hold_ms", (json_int_t)hold_ms);
+	uint64_t start_time = verb_is_pid(target) ? proc_start_time((pid_t)strtol(target, NULL, 10), NULL, NULL) : 0;
+
+	/* A collector in another pid namespace has another number for the process with this one here. */
+	if (message && start_time)
+		json_object_set_new(message, "start_time", json_integer((json_int_t)start_time));
+	return message;
+}
+
 /* The first trace of the answers, or NULL. */
 static json_t *first_trace(const struct control_collectors *collectors)
 {
@@ -265,9 +279,7 @@ json_t *snapshot_hold(const struct snapshot *snapshot, int64_t hold_ms)
 
 	if (hold_ms > CONTROL_HOLD_MAX_MS)
 		hold_ms = CONTROL_HOLD_MAX_MS;
-	if (ask(snapshot, snapshot->verb, &collectors,
-		json_pack("{s:s, s:s, s:I}", "type", "snapshot", "target", snapshot->target, "hold_ms",
-			  (json_int_t)hold_ms)) &&
+	if (ask(snapshot, snapshot->verb, &collectors, request_of(snapshot->target, hold_ms)) &&
 	    complain_of_silent(snapshot, &collectors) != CLI_FAILED) {
 		described = json_incref(first_trace(&collectors));
 		if (!described)
@@ -301,8 +313,7 @@ static void write_all(struct snapshot *snapshot, const struct control_collectors
 int snapshot_copy(struct snapshot *snapshot)
 {
 	struct control_collectors collectors = {0};
-	json_t *message =
-	    json_pack("{s:s, s:s, s:i}", "type", "snapshot", "target", snapshot->target, "hold_ms", HOLD_MS);
+	json_t *message = request_of(snapshot->target, HOLD_MS);
 
 	umask(077); /* only the owner may read the contents of a trace */
 	if (!message) {
