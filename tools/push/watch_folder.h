@@ -14,7 +14,7 @@ struct watch_folder {
 	struct u64_map known; /* by name and inode */
 };
 
-/* Called with the path of each file NAME.evp that is not known, those of short names first. True: it is known from now on. */
+/* Called with the path of each file NAME.evp that is not known, short names first. True: it is known from now on. */
 typedef bool watch_folder_found(void *owner, const char *path);
 void watch_folder_look(struct watch_folder *folder, watch_folder_found *found, void *owner);
 void watch_folder_done(struct watch_folder *folder);

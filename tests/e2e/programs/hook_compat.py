@@ -527,7 +527,7 @@ def monitoring_raises_anywhere():
 
 
 def monitoring_raises_at_branch():
-    """Until 3.13 the interpreter then has no instruction to tell. The code of each generator is elsewhere."""
+    """Until 3.13 the interpreter has no place of the exception then. The code of each generator is elsewhere."""
     if not hasattr(sys, "monitoring"):
         known.work(300)
         return
