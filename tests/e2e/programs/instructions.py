@@ -1,4 +1,6 @@
-"""instructions.py KIND ROUNDS: what test_instructions.c counts: calls of Python functions with one C call each, or allocations."""
+"""instructions.py KIND ROUNDS UNUSED: what test_instructions.c counts: calls of Python functions with one C call each, or allocations.
+
+Up to UNUSED functions are made between two others, which have other addresses then."""
 import sys
 
 STEPS = 10000
@@ -12,7 +14,12 @@ def make(number):
     return names["leaf_%d" % number]
 
 
-def calls(leaves=[make(number) for number in range(LEAVES)]):
+kept = []
+for number in range(LEAVES):
+    kept.append([make(number) for _ in range(number * 7 % (int(sys.argv[3]) + 1) + 1)])
+
+
+def calls(leaves=[made[0] for made in kept]):
     for _ in range(STEPS // LEAVES):
         for leaf in leaves:
             leaf("abc")
