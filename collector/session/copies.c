@@ -71,19 +71,20 @@ bool copies_add(struct copies *copies, struct loop *loop, struct trace_output *t
 	bool may = copies->count < COPIES_MAX && trace->writer.fd >= 0 && !trace->failed && !trace->closed &&
 		   !trace->in_memory;
 	struct copy *copy = may ? calloc(1, sizeof(*copy)) : NULL;
-	int pid = (int)wish->process->sender_pid;
 
-	if (!copy || !name_copy(trace->path, pid, wish->reason, copy->path)) {
+	if (!copy || !name_copy(trace->path, wish->pid, wish->reason, copy->path)) {
 		free(copy);
 		return false;
 	}
-	copy->pid = pid;
+	copy->pid = wish->pid;
 	copy->loop = loop;
 	copy->process = wish->process;
-	copy->process->wanted_ns = copy->until_ns = clock_now_ns(); /* what was recorded so far is older */
+	copy->until_ns = clock_now_ns(); /* what was recorded so far is older */
 	copy->since_ns = begin_of(trace, wish, copy->until_ns);
 	copy->hold = kept_hold(&trace->kept, &trace->writer, copy->until_ns, HOLD_MS);
-	if (process_is_read(copy->process, copy->until_ns, copy->until_ns))
+	if (copy->process)
+		copy->process->wanted_ns = copy->until_ns;
+	if (!copy->process || process_is_read(copy->process, copy->until_ns, copy->until_ns))
 		start(copy, trace);
 	copy->next = copies->first;
 	copies->first = copy;
@@ -93,7 +94,7 @@ bool copies_add(struct copies *copies, struct loop *loop, struct trace_output *t
 
 void copies_add_killed(struct copies *copies, struct loop *loop, struct trace_output *trace, struct process *process)
 {
-	struct copy_wish wish = {.process = process, .reason = "killed"};
+	struct copy_wish wish = {.pid = (int)process->sender_pid, .process = process, .reason = "killed"};
 
 	if (!copies_add(copies, loop, trace, &wish))
 		log_warning("what process %d did before it was killed is not copied: too many were killed together",
@@ -112,7 +113,7 @@ void copies_add_asked(struct copies *copies, struct loop *loop, struct trace_out
 {
 	/* Acquire: what was recorded before the wish is in the rings. */
 	uint32_t word = atomic_load_explicit(&process->header->snapshot, memory_order_acquire);
-	struct copy_wish wish = {.process = process};
+	struct copy_wish wish = {.pid = (int)process->sender_pid, .process = process};
 	char reason[32];
 
 	if (word == process->snapshot || word % RING_SNAPSHOTS != RING_SNAPSHOT_SIGNAL ||

@@ -26,7 +26,8 @@ struct copies {
 };
 
 struct copy_wish {
-	struct process *process;
+	int pid;		 /* as the trace has it */
+	struct process *process; /* whose rings are read first; NULL: it has ended, and the trace has all of it */
 	const char *reason;
 	uint64_t since_ns; /* at least from then on, if the trace has it; 0: the usual stretch */
 };

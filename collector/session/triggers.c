@@ -73,20 +73,21 @@ static void note_fired(struct session_triggers *triggers, unsigned i, uint64_t n
 		log_warning("%u copies were made: no trigger fires any more (most=N allows more)", triggers->sum);
 }
 
+/* wish: without its reason. */
 static void fire(struct session_triggers *triggers, const struct triggers_place *place, unsigned i,
-		 struct process *process, uint64_t since_ns)
+		 struct copy_wish wish)
 {
 	char reason[NAME_BYTES];
-	struct copy_wish wish = {.process = process, .reason = reason, .since_ns = since_ns};
 
 	if (!is_due(triggers, i, place->now_ns))
 		return;
 	name_reason(triggers, i, reason);
+	wish.reason = reason;
 	if (copies_add(place->copies, place->loop, place->trace, &wish))
 		note_fired(triggers, i, place->now_ns);
 	else
 		log_warning("what process %d did before %.*s is not copied: too many copies at a time, or no room",
-			    (int)process->sender_pid, (int)triggers->known.at[i].length, triggers->known.at[i].text);
+			    wish.pid, (int)triggers->known.at[i].length, triggers->known.at[i].text);
 }
 
 /* --- what fires --- */
@@ -96,13 +97,14 @@ static void look_at_exception(struct session_triggers *triggers, const struct tr
 {
 	/* Acquire: what was recorded before is in the rings. */
 	uint32_t word = atomic_load_explicit(&process->header->snapshot, memory_order_acquire);
+	struct copy_wish wish = {.pid = (int)process->sender_pid, .process = process};
 
 	if (word == process->snapshot || word % RING_SNAPSHOTS != RING_SNAPSHOT_EXCEPTION)
 		return;
 	process->snapshot = word;
 	for (unsigned i = 0; i < triggers->known.count; i++)
 		if (triggers->known.at[i].kind == TRIGGER_EXCEPTION)
-			fire(triggers, place, i, process, 0);
+			fire(triggers, place, i, wish);
 }
 
 /* In bytes; 0: not known. */
@@ -120,6 +122,7 @@ static uint64_t resident_bytes(pid_t pid)
 static void look_at_memory(struct session_triggers *triggers, const struct triggers_place *place,
 			   struct process *process)
 {
+	struct copy_wish wish = {.pid = (int)process->sender_pid, .process = process};
 	uint64_t bytes;
 
 	if (process->complete || process->dead || place->now_ns < process->rss_due_ns)
@@ -133,7 +136,7 @@ static void look_at_memory(struct session_triggers *triggers, const struct trigg
 		if (trigger->kind != TRIGGER_RSS)
 			continue;
 		if (bytes > trigger->bound && !(process->rss_above & bit))
-			fire(triggers, place, i, process, 0);
+			fire(triggers, place, i, wish);
 		if (bytes > trigger->bound)
 			process->rss_above |= bit;
 		else if (bytes < trigger->bound - trigger->bound / REARM_SHARE)
@@ -141,7 +144,7 @@ static void look_at_memory(struct session_triggers *triggers, const struct trigg
 	}
 }
 
-/* The trace's last process with that pid. */
+/* The trace's last process with that pid. NULL: it has ended, and left the session (session_forget_dead()). */
 static struct process *find_process(struct process *processes, int pid)
 {
 	struct process *found = NULL;
@@ -157,11 +160,11 @@ static void take_found(struct session_triggers *triggers, const struct triggers_
 	struct watcher_found found;
 
 	while (watcher_take(&triggers->watcher, &found)) {
-		struct process *process = find_process(place->processes, found.pid);
+		struct copy_wish wish = {
+		    .pid = found.pid, .process = find_process(place->processes, found.pid), .since_ns = found.begin_ns};
 
-		if (process && found.trigger < triggers->known.count &&
-		    triggers->known.at[found.trigger].kind <= TRIGGER_LOOP)
-			fire(triggers, place, found.trigger, process, found.begin_ns);
+		if (found.trigger < triggers->known.count && triggers->known.at[found.trigger].kind <= TRIGGER_LOOP)
+			fire(triggers, place, found.trigger, wish);
 	}
 }
 

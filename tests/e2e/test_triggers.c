@@ -121,6 +121,25 @@ SCENARIO(triggers, grown_memory, SUPPORTED)
 	json_decref(report);
 }
 
+/* A child that ends at once: the session has forgotten it when the call is found. */
+SCENARIO(triggers, ended_child, SUPPORTED)
+{
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@ended_child.py", "t-*-job-500ms-1.evp"}, .lingers = true,
+		.env = {"EVPROF_TRIGGER=*:job>500ms", "EVPROF_OUTPUT=t.evp", "EVPROF_EVENTS=call"});
+	char *path = copy_named(outcome->directory, "t-*-job-500ms-1.evp", 1);
+	json_t *report;
+
+	expect(outcome, outcome->status == 0 && path, "a copy was made");
+	if (!path)
+		return;
+	cr_expect(strstr(path, text("/t-%ld-job-", strtol(outcome->out, NULL, 10))), "%s has the child's pid", path);
+	report = trace_report(path, NULL);
+	cr_expect_eq(report_calls(report, "/ended_child.py", "job"), 1, "it has the slow call");
+	cr_expect_eq(report_calls(report, "/ended_child.py", "work_of_parent"), 0, "of the child alone");
+	json_decref(report);
+}
+
 /* At most one in the quiet time, and no more than the list allows. */
 SCENARIO_SOME(triggers, bounded, SUPPORTED)
 {
