@@ -86,6 +86,50 @@ Test(spans, nested)
 	json_decref(report);
 }
 
+/* Without calls, tasks are not known: spans that take turns look nested. A sample is recorded as a call. */
+Test(spans, no_own_time_without_calls)
+{
+	static const char *const metas[] = {"\"events\":[\"mem\"]",
+					    "\"events\":[\"call\",\"line\"],\"sample_rate\":100"};
+
+	begin(A, 1, 10);
+	begin(B, 2, 100);
+	end(1, 50);
+	end(2, 30);
+	for (size_t i = 0; i < sizeof(metas) / sizeof(*metas); i++) {
+		fixture_meta(fixture, process, "{\"type\":\"process\",\"process\":0,\"pid\":10,%s}", metas[i]);
+		save();
+		run(cmd_report, "--by span --json TRACE");
+		cr_expect(strstr(ran.out, "\"total_ns\": 150, \"own_ns\": null, \"mean_ns\": 150"), "%s", ran.out);
+		run(cmd_report, "--by span --format csv TRACE");
+		cr_expect(strstr(ran.out, "\"a\",1,0,150,,150,150,150,150\n"), "%s", ran.out);
+		run(cmd_report, "--by span TRACE");
+		cr_expect(strstr(ran.out, "        1    0.000000           -    0.000000"), "%s", ran.out);
+	}
+}
+
+/* One process without calls is enough. */
+Test(spans, no_own_time_of_a_sum)
+{
+	uint32_t other = fixture_process(fixture, 11, 1), of = fixture_thread(fixture, other, 11, 1000);
+
+	fixture_meta(fixture, other, "{\"type\":\"process\",\"process\":%u,\"pid\":11,\"events\":[\"mem\"]}", other);
+	fixture_define(fixture, other, WIRE_DEFINE_MARK, B, 0, "", "b", "", "");
+	begin(A, 1, 10);
+	end(1, 50);
+	begin(B, 2, 10);
+	end(2, 50);
+	begin_in(of, B, 1, 10);
+	fixture_event(fixture, of, WIRE_SPAN_END, 1, 50);
+	run(cmd_report, "--by span --json TRACE");
+	cr_expect(
+	    strstr(ran.out, "\"span\": \"a\", \"count\": 1, \"unfinished\": 0, \"total_ns\": 50, \"own_ns\": 50,"),
+	    "%s", ran.out);
+	cr_expect(
+	    strstr(ran.out, "\"span\": \"b\", \"count\": 2, \"unfinished\": 0, \"total_ns\": 100, \"own_ns\": null,"),
+	    "%s", ran.out);
+}
+
 /* a and b overlap: what b lasts longer than a belongs to neither's parent twice. */
 Test(spans, in_another_order)
 {

@@ -13,6 +13,7 @@
 struct counting {
 	struct span_totals *totals;
 	struct spans spans;
+	bool has_calls; /* the process recorded calls, so tasks and greenlets are known */
 };
 
 /* --- durations --- */
@@ -108,6 +109,7 @@ static void end_span(struct counting *counting, struct call_walk *walk, uint64_t
 	total->count++;
 	total->total_ns += ns;
 	total->own_ns += ns > span.inner_ns ? ns - span.inner_ns : 0;
+	total->no_own |= !counting->has_calls;
 	total->least_ns = ns < total->least_ns ? ns : total->least_ns;
 	total->most_ns = ns > total->most_ns ? ns : total->most_ns;
 }
@@ -150,6 +152,7 @@ int span_totals_add(struct span_totals *totals, struct trace *trace, const struc
 
 		if (!process || !filter_process(filter, process))
 			continue;
+		counting.has_calls = trace_process_records(process, "call") && !trace_process_sample_rate(process);
 		error = walk_together(trace, process, filter, progress, &visitor, &counting);
 		if (!error)
 			error = count_unfinished(&counting, process);

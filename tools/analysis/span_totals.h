@@ -7,6 +7,7 @@
 #ifndef EVPROF_TOOLS_ANALYSIS_SPAN_TOTALS_H
 #define EVPROF_TOOLS_ANALYSIS_SPAN_TOTALS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ struct span_total {
 	uint64_t count; /* of spans that have ended */
 	uint64_t unfinished;
 	uint64_t total_ns, own_ns; /* of those that have ended; own: without the spans within them */
+	bool no_own;		   /* some are of a process without calls, where spans that take turns look nested */
 	uint64_t least_ns, most_ns;
 	uint64_t *parts[SPAN_POWERS]; /* numbers of durations, or NULL */
 };

@@ -4,6 +4,19 @@
 #include "report/span_table.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+
+#define OWN 1 /* place among the times of a row */
+#define OWN_BYTES 24
+
+/* none: what the format has for a number that is not known. */
+static const char *own_text(const struct span_total *total, const char *none, char out[OWN_BYTES])
+{
+	if (total->no_own)
+		return none;
+	snprintf(out, OWN_BYTES, "%" PRIu64, total->own_ns);
+	return out;
+}
 
 static uint64_t mean_of(const struct span_total *total)
 {
@@ -18,7 +31,9 @@ static void put_text_row(struct output *output, const struct span_total *total, 
 
 	output_format(output, "%9" PRIu64, total->count);
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
-		if (units)
+		if (i == OWN && total->no_own)
+			output_format(output, " %*s", units ? 8 : 11, "-");
+		else if (units)
 			output_format(output, " %8s", terminal_time((double)times[i], text));
 		else
 			output_format(output, " %11.6f", (double)times[i] / 1e9);
@@ -31,13 +46,15 @@ static void put_text_row(struct output *output, const struct span_total *total, 
 
 static void put_json_row(struct output *output, const struct span_total *total, bool first)
 {
+	char own[OWN_BYTES];
+
 	output_string(output, first ? "\n  {\"span\": \"" : ",\n  {\"span\": \"");
 	output_json(output, total->name);
 	output_format(output,
 		      "\", \"count\": %" PRIu64 ", \"unfinished\": %" PRIu64 ", \"total_ns\": %" PRIu64
-		      ", \"own_ns\": %" PRIu64 ", \"mean_ns\": %" PRIu64 ", \"p50_ns\": %" PRIu64
-		      ", \"p90_ns\": %" PRIu64 ", \"max_ns\": %" PRIu64 "}",
-		      total->count, total->unfinished, total->total_ns, total->own_ns, mean_of(total),
+		      ", \"own_ns\": %s, \"mean_ns\": %" PRIu64 ", \"p50_ns\": %" PRIu64 ", \"p90_ns\": %" PRIu64
+		      ", \"max_ns\": %" PRIu64 "}",
+		      total->count, total->unfinished, total->total_ns, own_text(total, "null", own), mean_of(total),
 		      span_quantile(total, 0.5), span_quantile(total, 0.9), total->most_ns);
 }
 
@@ -55,11 +72,12 @@ static void put_quoted(struct output *output, struct text name)
 
 static void put_csv_row(struct output *output, const struct span_total *total)
 {
+	char own[OWN_BYTES];
+
 	put_quoted(output, total->name);
 	output_format(output,
-		      ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-		      "\n",
-		      total->count, total->unfinished, total->total_ns, total->own_ns, mean_of(total),
+		      ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
+		      total->count, total->unfinished, total->total_ns, own_text(total, "", own), mean_of(total),
 		      span_quantile(total, 0.5), span_quantile(total, 0.9), total->most_ns);
 }
 

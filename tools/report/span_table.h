@@ -4,6 +4,8 @@
  *   text   count, total, own, mean, p50, p90 and max in seconds, name; on a terminal with units
  *   json   {"spans": [{"span": ..., "count": ..., "unfinished": ..., "total_ns": ...}]}
  *   csv    the same columns, with a line of titles
+ *
+ * A row without own time has a dash, null or nothing there.
  */
 #ifndef EVPROF_TOOLS_REPORT_SPAN_TABLE_H
 #define EVPROF_TOOLS_REPORT_SPAN_TABLE_H
