@@ -105,6 +105,15 @@ Test(tree, deep)
 	cr_expect(ran.out_bytes < DEPTH * 300);
 }
 
+/* What is counted are samples then. */
+Test(tree, sampled)
+{
+	calls();
+	fixture_meta(fixture, process, "{\"type\":\"process\",\"process\":0,\"pid\":10,\"sample_rate\":100}");
+	cr_expect(tree("TRACE") == 0, "%s", ran.err);
+	cr_expect(strstr(ran.out, "\n   total       %      own   samples  function\n"), "%s", ran.out);
+}
+
 Test(tree, nothing)
 {
 	expect_tree("TRACE", "0 ns in 0 threads of 0 processes\n\n   total       %      own     calls  function\n");

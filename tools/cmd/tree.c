@@ -15,7 +15,7 @@ static const char help_text[] =
     "usage: evprof tree [options] TRACE\n"
     "\n"
     "Prints who called whom, each stack once below its caller: the time of the call with everything in it, its share\n"
-    "of all, its own time, and the number of calls. What takes most time comes first.\n"
+    "of all, its own time, and the number of calls, or of samples. What takes most time comes first.\n"
     "\n"
     "      --min-percent N   leave out what takes less than N per cent of all (default: 1)\n"
     "\n";

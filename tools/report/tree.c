@@ -128,7 +128,8 @@ static void put_head(const struct printing *printing)
 		output_format(report->output, "%s\n", trace_sampling_text(report->sample_rate, sampling));
 	output_char(report->output, '\n');
 	terminal_style(&report->terminal, report->output, TERMINAL_BOLD);
-	output_format(report->output, "%8s %7s %8s %9s  function", "total", "%", "own", "calls");
+	output_format(report->output, "%8s %7s %8s %9s  function", "total", "%", "own",
+		      report->sample_rate ? "samples" : "calls");
 	terminal_style(&report->terminal, report->output, TERMINAL_PLAIN);
 	output_char(report->output, '\n');
 }
