@@ -380,6 +380,27 @@ SCENARIO(kept, by_the_program, SUPPORTED)
 	json_decref(said);
 }
 
+/* Of a child that was just forked, and of threads at once: each is a file of its own. */
+SCENARIO(kept, snapshots_at_once, SUPPORTED)
+{
+	struct outcome *outcome;
+	unsigned count = 0;
+
+	python_needs(python, "ctypes");
+	apart();
+	outcome = run(.python = python, .args = {"@snapshots.py"}, .lingers = true,
+		      .env = {"EVPROF_OUTPUT=t.evp", "EVPROF_EVENTS=call",
+			      text("PYTHONPATH=%s", program_path("../../../tools/python"))});
+	expect(outcome, outcome->status == 0, "it ran");
+	for (char *path = strtok(text("%s", outcome->out), "\n"); path; path = strtok(NULL, "\n"), count++) {
+		struct outcome *info = tool("info", path);
+
+		expect(info, info->status == 0, "%s is whole", path);
+		cr_expect(!strstr(strstr(outcome->out, path) + 1, path), "%s twice", path);
+	}
+	expect(outcome, count == 9, "%u snapshots", count);
+}
+
 static void await_file(const struct kept *kept, const char *path)
 {
 	for (unsigned i = 0; i < 1000 && access(path, F_OK) < 0; i++)

@@ -4,7 +4,6 @@ was slow or has failed.
 Whoever asks for a snapshot goes on: its path is known at once, and a thread writes the file. One is written at a time, and the next
 begins `every` seconds after it at the earliest, whichever middleware or processor of the process asks.
 """
-import itertools
 import logging
 import os
 import sys
@@ -42,7 +41,6 @@ class Options(NamedTuple):
 
 _busy = threading.Lock()  # held while a snapshot is written
 _next = 0.0  # the time of the monotonic clock before which none begins
-_numbers = itertools.count(1)
 
 
 def _reset() -> None:
@@ -60,8 +58,7 @@ def _path(options: Options) -> Optional[str]:
         return None
     if options.folder is not None:
         trace = os.path.join(os.path.abspath(options.folder), os.path.basename(trace))
-    stem = os.path.splitext(trace)[0]
-    return "%s-%d-%s-%d.evp" % (stem, os.getpid(), time.strftime("%Y%m%d-%H%M%S"), next(_numbers))
+    return recording.snapshot_name(trace)
 
 
 def _report(snapshot: Snapshot, options: Options) -> None:

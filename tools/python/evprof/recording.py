@@ -19,6 +19,7 @@ either, what runs in a span, mark or counter calls types and functions of ctypes
 """
 import _thread
 import functools
+import itertools
 import os
 import sys
 import time
@@ -395,14 +396,14 @@ def trace_path() -> "Optional[str]":
     return os.fsdecode(buffer.value) if _patient.evprof_trace_path(buffer, len(buffer)) else None
 
 
-def _snapshot_name(trace: str) -> str:
-    """A name next to the trace that no file has."""
-    stem = "%s-%d-%s" % (os.path.splitext(trace)[0], os.getpid(), time.strftime("%Y%m%d-%H%M%S"))
-    path, number = stem + ".evp", 1
-    while os.path.exists(path):
-        number += 1
-        path = "%s-%d.evp" % (stem, number)
-    return path
+_snapshots = itertools.count(1)
+
+
+def snapshot_name(trace: str) -> str:
+    """A name next to the trace that no other snapshot gets: threads may ask at once, and the file comes later."""
+    with profile._lock:  # without the GIL, two threads may get one number
+        number = next(_snapshots)
+    return "%s-%d-%s-%d.evp" % (os.path.splitext(trace)[0], os.getpid(), time.strftime("%Y%m%d-%H%M%S"), number)
 
 
 def _run_quietly(words: "List[str]", spawn: "Callable[..., int]", wait: "Callable[..., Tuple[int, int]]") -> bool:
@@ -424,7 +425,7 @@ def snapshot(path: "Optional[str]" = None) -> "Optional[str]":
     waits until it is written, some 50 ms and more for a long stretch. Returns the path; None where nothing records or it cannot be
     written. From Python 3.8 on.
 
-    path: where it goes; by default next to the trace, with the pid and the time in its name.
+    path: where it goes; by default next to the trace, with the pid, the time and a number in its name.
 
     >>> import evprof
     >>> path = evprof.snapshot()
@@ -434,10 +435,12 @@ def snapshot(path: "Optional[str]" = None) -> "Optional[str]":
 
 def snapshot_by(path: "Optional[str]", spawn: "Callable[..., int]", wait: "Callable[..., Tuple[int, int]]") -> "Optional[str]":
     """snapshot() by these functions of os: gevent's own are for threads with a loop only."""
-    trace = trace_path()
-    if trace is None or not _flush():
+    if not _flush():  # first: a child of a fork has its path from then on
         return None
-    path = os.path.abspath(path or _snapshot_name(trace))
+    trace = trace_path()
+    if trace is None:
+        return None
+    path = os.path.abspath(path or snapshot_name(trace))
     session = os.environ.get("EVPROF_SESSION", "").split(":", 3)
     words = [find("evprof"), "snapshot", "--output", path]
     words += ["--socket", session[3]] if len(session) == 4 else []
