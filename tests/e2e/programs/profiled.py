@@ -145,7 +145,7 @@ def main():
         "--sort", "calls", "--limit", "3", "--strip-dirs", "--exclude", "a*", "--exclude", "b*")
     for wrong, line in (({"limit": True}, "the option --limit is not known or lacks its value"), ({"reverse": "x"}, "--reverse"),
                         ({"lmit": 3}, "did you mean --limit?"), ({"by": "line"}, "--by wants function"),
-                        ({"sort": "colour"}, "colour")):
+                        ({"sort": "colour"}, "colour"), ({"between": "one mark,another"}, 'no mark "one mark" was set')):
         try:
             profile.report(strip_dirs=True, **wrong)
         except evprof.EvprofError as error:

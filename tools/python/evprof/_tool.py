@@ -46,7 +46,8 @@ def report(path: str, words: List[str]) -> Text:
     table, errors = tool.communicate()
     if tool.returncode not in _REPORTED:
         lines = errors.decode("utf-8", "replace").splitlines()
-        raise EvprofError(lines[0] if lines else "evprof: report ended with status %d" % tool.returncode)
+        # Before the error there may be notes, as of a trace that is still being written.
+        raise EvprofError(lines[-1] if lines else "evprof: report ended with status %d" % tool.returncode)
     return Text(table.decode("utf-8", "replace"))
 
 
