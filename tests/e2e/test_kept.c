@@ -99,12 +99,14 @@ static long first_batch(const json_t *report, long last)
 	return first;
 }
 
+/* But for one that runs where the trace begins: it is called before. */
 static long all_batches(const json_t *report)
 {
 	long count = 0;
 
 	for (size_t i = 0; i < report_functions(report); i++)
-		count += strncmp(report_function(report, i).name, "batch_", 6) == 0;
+		count +=
+		    strncmp(report_function(report, i).name, "batch_", 6) == 0 && report_function(report, i).total > 0;
 	return count;
 }
 
