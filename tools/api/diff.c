@@ -143,7 +143,7 @@ int evprof_trace_diff(struct evprof_trace *a, const char *const *options_a, stru
 	struct evprof_trace *const traces[2] = {a, b};
 	const char *const *const options[2] = {options_a, options_b};
 	struct function_totals totals[2] = {{.functions = {0}}, {.functions = {0}}};
-	const struct comparison *compared[2] = {0};
+	const struct comparison *compared[2] = {&of_functions, &of_functions};
 	unsigned unknown[2] = {0};
 	struct why why;
 	int result = 0;
