@@ -294,6 +294,9 @@ void install_made_state(void)
 	thread_self.made_state = NULL;
 	if (!calls_possible || !made || !is_linked(made))
 		return;
+	/* A signal handler may post a semaphore before the state is filled in. */
+	if (python.layout.state_cframe && !python_field(made, python.layout.state_cframe))
+		return;
 	if (hooks_profile_place((struct thread_state *)made))
 		hooks_line_set_new((struct thread_state *)made);
 }

@@ -171,6 +171,21 @@ static bool may_call(const void *context)
 	return (pending_calls_are_free() || between || is_behind_system_call(at)) && python_takes_pending_calls();
 }
 
+/*
+ * In a handler. Python releases a lock here, too; that is no sign that the thread's state that it makes is complete
+ * (install_made_state()).
+ */
+static bool add_call(int (*call)(void *))
+{
+	const void *made = thread_self.made_state;
+	bool added;
+
+	thread_self.made_state = NULL;
+	added = !python.Py_AddPendingCall(call, NULL);
+	thread_self.made_state = made;
+	return added;
+}
+
 /* Has the kernel send the signal again. The timer is the image's: a fork does not inherit it. */
 static void ask_again(int number, enum source source)
 {
@@ -196,7 +211,7 @@ static void follow_soon(int number, enum source source, bool first, const void *
 	if (first)
 		process->request_wait_ns[source] = AGAIN_NS;
 
-	if (!may_call(context) || python.Py_AddPendingCall(follow, NULL))
+	if (!may_call(context) || !add_call(follow))
 		ask_again(number, source);
 	errno = saved_errno;
 }
@@ -226,7 +241,7 @@ static void turn_budget(const void *context)
 
 	if (is_joined()) {
 		budget_due();
-		if (!may_call(context) || python.Py_AddPendingCall(budget_turn, NULL))
+		if (!may_call(context) || !add_call(budget_turn))
 			budget_again();
 		else
 			budget_queued();
