@@ -121,8 +121,7 @@ static struct {
 	uint32_t functions;	 /* that had events when the hooks last listened */
 	uint32_t forgotten;	 /* process->ids_forgotten */
 	uint64_t random_state;
-	_Atomic uint64_t
-	    queued_ns; /* CPU time when the signal has queued this step; 0: something else has come to it */
+	_Atomic uint64_t queued_ns;	 /* CPU time when the signal queued this step; 0: it did not */
 	_Atomic uint64_t queued_main_ns; /* likewise, of the main thread */
 	struct thinned_set {
 		struct thin_set set;

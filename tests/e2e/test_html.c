@@ -857,6 +857,17 @@ static const char *const lines_differ =
     "    await new Promise((resolve) => setTimeout(resolve, 10)); return what(); };"
     "1";
 
+/* Its lines that are alive. */
+static struct page page_with_lines(const struct outcome *outcome)
+{
+	struct page page = page_open(outcome);
+
+	browser_ask(page.browser, "%s", set_weight);
+	browser_ask(page.browser, "%s", lines_differ);
+	browser_ask(page.browser, "document.getElementById('tab_sites').click(), 1");
+	return page;
+}
+
 /* Clicks into the middle of the curve: whether the moment is that of the middle of the view. */
 static const char click_picks[] =
     "(() => { const track = evprof.tracks.find((one) => one.kind === 'heap'), box = "
@@ -882,12 +893,9 @@ SCENARIO(html, lines_alive_at_a_moment, SCENARIO_ONCE)
 	    "time.sleep(0.2)\n";
 	struct outcome *outcome =
 	    run(.python = python_any(), .args = {"-c", program}, .env = {"EVPROF_EVENTS=call,c_call,mem,line"});
-	struct page page = page_open(outcome);
+	struct page page = page_with_lines(outcome);
 
 	(void)python;
-	browser_ask(page.browser, "%s", set_weight);
-	browser_ask(page.browser, "%s", lines_differ);
-	browser_ask(page.browser, "document.getElementById('tab_sites').click(), 1");
 	expect_true(&page, "it begins with the peak",
 		    "until(() => textOf('sites_text').includes('alive at') && "
 		    "document.querySelector('#sites_rows').textContent.includes('keep'))");
@@ -930,12 +938,9 @@ SCENARIO(html, lines_alive_in_a_killed_process, SCENARIO_ONCE)
 					   "os.kill(os.getpid(), signal.SIGKILL)\n";
 	struct outcome *outcome =
 	    run(.python = python_any(), .args = {"-c", program}, .env = {"EVPROF_EVENTS=mem", "EVPROF_KEEP=alive"});
-	struct page page = page_open(outcome);
+	struct page page = page_with_lines(outcome);
 
 	(void)python;
-	browser_ask(page.browser, "%s", set_weight);
-	browser_ask(page.browser, "%s", lines_differ);
-	browser_ask(page.browser, "document.getElementById('tab_sites').click(), 1");
 	expect_true(&page, "it begins with the last moment",
 		    "until(() => /^3\\.8 MiB.*keep/.test(textOf('sites_rows')))");
 	page_close(&page);

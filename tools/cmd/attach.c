@@ -402,10 +402,11 @@ static int give_up(struct attaching *attaching)
 static int attach(struct attaching *attaching)
 {
 	char output[PATH_MAX];
+	/* Of a private collector. What a name with %p and the like becomes, only the collector knows. */
+	bool known =
+	    !socket_of(attaching) && output_path(attaching, attaching->target.pid, output) && !strchr(output, '%');
 
-	/* What a name with %p and the like becomes, only the collector knows. */
-	if (!socket_of(attaching) && output_path(attaching, attaching->target.pid, output) && !strchr(output, '%') &&
-	    !verb_can_write(attaching->verb, output))
+	if (known && !verb_can_write(attaching->verb, output))
 		return CLI_FAILED;
 	if (run_places_find(&attaching->places) < 0)
 		return CLI_FAILED;
@@ -422,8 +423,7 @@ static int attach(struct attaching *attaching)
 	if (attaching->off)
 		return give_up(attaching);
 	/* JSON has no path that is not UTF-8; a private collector writes to the one that was asked for. */
-	if (!attaching->trace[0] && !socket_of(attaching) && output_path(attaching, attaching->target.pid, output) &&
-	    !strchr(output, '%'))
+	if (!attaching->trace[0] && known)
 		snprintf(attaching->trace, sizeof(attaching->trace), "%s", output);
 	if (!attaching->quiet)
 		output_message("evprof: recording %d %s%s%s%s%d", (int)attaching->target.pid, attaching->target.program,

@@ -3,10 +3,11 @@
 Prints what the terminal shows, and whether the job was stopped; ends as it ends.
 """
 import os
-import pty
 import signal
 import sys
 import termios
+
+from shown_on_terminal import shown_on
 
 
 def shell():
@@ -24,18 +25,6 @@ def shell():
     os._exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 1)
 
 
-pid, terminal = pty.fork()
-if pid == 0:
-    shell()
-shown = b""
-while True:
-    try:
-        part = os.read(terminal, 65536)
-    except OSError:
-        break
-    if not part:
-        break
-    shown += part
-_, status = os.waitpid(pid, 0)
+shown, status = shown_on(shell)
 os.write(1, shown)
 sys.exit(os.WEXITSTATUS(status))
