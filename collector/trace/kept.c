@@ -133,7 +133,7 @@ static bool has_recorded_stack(const uint32_t *heads, uint32_t count)
 		if (stacks >> kind & 1 || (kind == WIRE_OPEN && !in_open) ||
 		    (kind == WIRE_STACK_CHANGE && !(heads[i] >> WIRE_VALUE_SHIFT & WIRE_CHANGE_STAY_MAX)))
 			return true;
-		in_open = in_open && (kind == WIRE_OPEN || kind == WIRE_AT_LINE);
+		in_open = kind == WIRE_GREENLET_STACK || (in_open && (kind == WIRE_OPEN || kind == WIRE_AT_LINE));
 	}
 	return false;
 }

@@ -167,6 +167,7 @@ static const char *const fields[WIRE_KINDS] = {
     [WIRE_STACK_CHANGE] = "frames that stay; code and instruction of each new one",
     [WIRE_ARGUMENT] = "type; key; value",
     [WIRE_FREED] = "size class, domain, mapped; allocations in 1024ths; bytes; temporary ones",
+    [WIRE_GREENLET_STACK] = "frames",
 };
 
 /* "words" is missing where the event itself has their number. */

@@ -107,6 +107,10 @@
  * WIRE_OPEN events name the Python functions on the stack, one after the other, each with its line where lines are
  * recorded. They are for readers that begin in the middle: they repeat what earlier events say and do not change the
  * call stack.
+ *
+ * A WIRE_GREENLET_STACK precedes those of a greenlet that goes on, before its first call, return or line, if it was
+ * suspended before the last stack of the thread. They are for readers that do not know its stack. No reader begins
+ * there, because it would know no other greenlet.
  */
 enum wire_kind {
 	WIRE_NONE = 0,		/* never written: an unwritten word is zero */
@@ -164,7 +168,7 @@ enum wire_kind {
 	WIRE_PAUSE = 40,	 /* number: 1 the program stopped recording, 0 started it again */
 
 	/*
-	 * Names and keys are defined like marks. Reserved, and written by nobody yet: what has no name below. 57 to 62
+	 * Names and keys are defined like marks. Reserved, and written by nobody yet: what has no name below. 58 to 62
 	 * are free. 63 would have a further sub-kind in its first extra word.
 	 */
 	WIRE_MMAP = 41,	      /* value: see below; extra words: address (0: it failed), size. After a native stack */
@@ -189,7 +193,8 @@ enum wire_kind {
 	 * a stack add up modulo 2^64. Only in traces that keep what is alive; written by tools only
 	 */
 	WIRE_FREED = 56,
-	WIRE_KINDS = 64, /* number of kinds */
+	WIRE_GREENLET_STACK = 57, /* value: number of WIRE_OPEN that follow, WIRE_GREENLET_CUT; see above */
+	WIRE_KINDS = 64,	  /* number of kinds */
 };
 
 /*
@@ -230,6 +235,8 @@ enum wire_burst {
 
 #define WIRE_CHANGE_CUT (1u << 17) /* none stays, and frames further out than the new ones are not recorded */
 #define WIRE_CHANGE_STAY_MAX (WIRE_CHANGE_CUT - 1)
+#define WIRE_GREENLET_CUT WIRE_CHANGE_CUT /* the outermost frames are missing */
+#define WIRE_GREENLET_FRAMES_MAX (WIRE_GREENLET_CUT - 1)
 #define WIRE_STACK_CUT (1u << 26) /* the outermost frames are missing: the ring had no room for them */
 #define WIRE_EXIT_KNOWN 0x100u	  /* the low 8 bits are the exit status */
 
@@ -270,7 +277,7 @@ enum wire_start {
 		    "switch", "task", "open", "thread_start", "thread_end", "process_start", "fork", "exec",           \
 		    "exec_failed", "exit", "mark", "pause", "mmap", "munmap", "span_begin", "span_end", "counter",     \
 		    "realloc_begin", NULL, NULL, NULL, NULL, NULL, "argument", "thin", "thin_end", "stack_change",     \
-		    "freed"                                                                                            \
+		    "freed", "greenlet_stack"                                                                          \
 	}
 
 /* The kind without a look at the sub-kind: WIRE_EXTENDED for all kinds from 32 on. */
@@ -306,7 +313,8 @@ static inline unsigned wire_extra_words(uint32_t head)
 static inline int wire_is_bookkeeping(unsigned kind)
 {
 	return kind == WIRE_NONE || (kind >= WIRE_TIME && kind <= WIRE_AT_INSTRUCTION) || kind == WIRE_OPEN ||
-	       kind == WIRE_ARGUMENT || kind == WIRE_REALLOC_BEGIN || (kind >= WIRE_THIN && kind <= WIRE_FREED);
+	       kind == WIRE_ARGUMENT || kind == WIRE_REALLOC_BEGIN ||
+	       (kind >= WIRE_THIN && kind <= WIRE_GREENLET_STACK);
 }
 
 static inline int wire_is_memory(unsigned kind)

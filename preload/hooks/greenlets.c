@@ -19,6 +19,7 @@
 
 #include "base/config.h"
 #include "definitions/define.h"
+#include "life/greenlet_stacks.h"
 #include "life/life.h"
 #include "python/python.h"
 #include "ring/process.h"
@@ -40,8 +41,10 @@ static void record_switch(const void *target, const void *origin)
 {
 	struct writer *writer = writer_reserve(WIRE_SWITCH);
 
-	if (writer)
-		writer_put_extra(writer, wire_head(WIRE_SWITCH, 0), (uintptr_t)target, (uintptr_t)origin);
+	if (!writer)
+		return;
+	writer_put_extra(writer, wire_head(WIRE_SWITCH, 0), (uintptr_t)target, (uintptr_t)origin);
+	greenlet_stacks_switch(writer, target, origin);
 }
 
 static void take_off(struct object *program);

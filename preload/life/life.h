@@ -25,6 +25,12 @@ int life_join(int start);
  */
 int life_recording(void);
 
+/*
+ * Writes the stack of the greenlet that goes on, after the event of its switch. Without room for it the slow path of
+ * the next call or return does so. GIL held.
+ */
+void writer_put_greenlet_stack(void);
+
 /* Joins in the child of a fork, unless children are not to be recorded. 1 if recording. */
 int life_join_child(void);
 

@@ -14,6 +14,7 @@
 #include "base/config.h"
 #include "base/log_line.h"
 #include "definitions/stack.h"
+#include "life/greenlet_stacks.h"
 #include "life/life.h"
 #include "life/memory_stack.h"
 #include "life/stack_every.h"
@@ -25,9 +26,10 @@
 
 #define POPULATE_BYTES ((size_t)128 << 10)
 
-#define STACK_SOON_WORDS 64 /* if it is due and cannot be read */
-#define STACK_CUT_WORDS 512 /* a cut stack is not written again before */
-#define STACK_SMALL 256	    /* frames whose ids fit into an array on the thread's own stack */
+#define STACK_SOON_WORDS 64	/* if it is due and cannot be read */
+#define STACK_CUT_WORDS 512	/* a cut stack is not written again before */
+#define GREENLET_FRAME_WORDS 16 /* for each frame of a greenlet's stack the thread's own comes later by these */
+#define STACK_SMALL 256		/* frames whose ids fit into an array on the thread's own stack */
 
 #define COLLECTORS_IN_TURN 4 /* the most collectors that may die during one wait for room */
 
@@ -269,18 +271,20 @@ static void fit_stack(const struct writer *writer, struct stack *stack)
 	stack->count = room < stack->count ? (uint32_t)room : stack->count;
 }
 
-static void write_stack(struct writer *writer, const struct stack *stack, bool known)
+/* kind: of what precedes the frames, see stack_kind(). */
+static void write_stack(struct writer *writer, const struct stack *stack, unsigned kind)
 {
-	uint32_t cut = stack->more ? WIRE_STACK_CUT : 0;
+	unsigned frame = kind == WIRE_STACK ? WIRE_FRAME : WIRE_OPEN;
 
-	if (!known)
-		writer_put(writer, wire_head(WIRE_STACK, stack->count | cut));
+	if (kind == WIRE_STACK)
+		writer_put(writer, wire_head(WIRE_STACK, stack->count | (stack->more ? WIRE_STACK_CUT : 0)));
+	else if (kind == WIRE_GREENLET_STACK)
+		writer_put(writer, wire_extended(kind, 0, stack->count | (stack->more ? WIRE_GREENLET_CUT : 0)));
 	for (uint32_t i = stack->count; i-- > 0;) {
 		/* Frames are written one at a time, like events: rejoin.c may exchange the memory between two. */
 		if (unlikely(atomic_load(&process->status) == PROCESS_MOVING))
 			life_recording();
-		writer_store(writer, writer->head,
-			     wire_word(wire_head(known ? WIRE_OPEN : WIRE_FRAME, stack->ids[i]), 0));
+		writer_store(writer, writer->head, wire_word(wire_head(frame, stack->ids[i]), 0));
 		ring_publish(writer->slot, ++writer->head);
 		if (stack->lines && stack->lines[i] > 0)
 			writer_put_line(writer, (uint32_t)stack->lines[i]);
@@ -299,6 +303,7 @@ static void note_stack(struct writer *writer, const struct stack *stack)
 		words = stack->count > STACK_CUT_WORDS ? stack->count : STACK_CUT_WORDS;
 	writer->stack_due = writer->head + words;
 	writer->stack_cut = stack->more;
+	greenlet_stacks_begin();
 }
 
 /* A call, return or line, which hold the GIL. */
@@ -329,7 +334,33 @@ static bool has_no_frames(void)
  */
 static bool puts_stack(const struct writer *writer, unsigned kind)
 {
-	return (writer->resync || stack_is_due(writer)) && (can_read_stack(kind) || has_no_frames());
+	return (writer->resync || stack_is_due(writer) || thread_self.greenlet_unknown) &&
+	       (can_read_stack(kind) || has_no_frames());
+}
+
+/*
+ * WIRE_STACK: the trace does not have the stack. WIRE_GREENLET_STACK: a reader may not have it that begins at the last
+ * stack of the thread. WIRE_OPEN: readers may begin here.
+ */
+static unsigned stack_kind(const struct writer *writer)
+{
+	if (writer->resync || writer->stack_cut)
+		return WIRE_STACK;
+	return thread_self.greenlet_unknown ? WIRE_GREENLET_STACK : WIRE_OPEN;
+}
+
+/* The next stack of the thread comes later, so those of greenlets are a small part of the words. */
+static void put_greenlet_stack(struct writer *writer, struct stack *stack)
+{
+	if (stack->count > WIRE_GREENLET_FRAMES_MAX) {
+		stack->count = WIRE_GREENLET_FRAMES_MAX;
+		stack->more = true;
+	}
+	if (stack->count) /* else it begins */
+		write_stack(writer, stack, WIRE_GREENLET_STACK);
+	if (writer->stack_due > writer->head)
+		writer->stack_due += (uint64_t)stack->count * GREENLET_FRAME_WORDS;
+	greenlet_stacks_written(stack->count);
 }
 
 static void put_stack(struct writer *writer, unsigned kind)
@@ -340,7 +371,7 @@ static void put_stack(struct writer *writer, unsigned kind)
 	struct stack stack = {.ids = some, .lines = with_lines ? some_lines : NULL};
 	uint64_t most = most_frames(writer);
 	size_t bytes = most * (sizeof(*stack.ids) + (with_lines ? sizeof(*stack.lines) : 0));
-	bool known = !writer->resync && !writer->stack_cut;
+	unsigned written = stack_kind(writer);
 
 	read_stack(&stack, kind, most < STACK_SMALL ? (uint32_t)most : STACK_SMALL);
 	thread_self.nesting++;
@@ -357,12 +388,16 @@ static void put_stack(struct writer *writer, unsigned kind)
 	fit_stack(writer, &stack);
 	writer->resync = 0;
 	writer->knows_stack = 0; /* nor does a reader that begins here know the place (memory_place.h) */
-	/* A known stack is repeated as a whole or not at all. */
-	if (!known || !stack.more)
-		write_stack(writer, &stack, known);
-	else
-		stack.more = false;
-	note_stack(writer, &stack);
+	if (written == WIRE_GREENLET_STACK) {
+		put_greenlet_stack(writer, &stack);
+	} else {
+		/* A known stack is repeated as a whole or not at all. */
+		if (written == WIRE_STACK || !stack.more)
+			write_stack(writer, &stack, written);
+		else
+			stack.more = false;
+		note_stack(writer, &stack);
+	}
 	if (stack.ids != some)
 		munmap(stack.ids, bytes);
 	thread_self.nesting--;
@@ -484,7 +519,7 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 	}
 	room = next_look(writer, room - WRITER_SPARE_WORDS);
 	invariant(room + WRITER_SPARE_WORDS <= writer->mask + 1);
-	room = writer->resync ? 0 : writer->head + room;
+	room = writer->resync || thread_self.greenlet_unknown ? 0 : writer->head + room;
 	writer_set_room(writer, room, 0);
 	writer_take_chunk(writer);
 	return writer;
@@ -526,6 +561,25 @@ static __attribute__((noinline)) struct writer *look_for_room(unsigned kind)
 	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved_errno;
 	return writer;
+}
+
+void writer_put_greenlet_stack(void)
+{
+	int saved_errno = errno, cancel_state;
+	struct writer *writer = thread_self.writer;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	writer_enter();
+	if (life_recording() && writer == thread_self.writer && stack_kind(writer) == WIRE_GREENLET_STACK &&
+	    room_of(writer) > ROOM_WANTED) {
+		room_show_held(writer);
+		put_stack(writer, WIRE_C_RETURN);
+	} else {
+		writer_set_room(writer, 0, 0);
+	}
+	writer_leave();
+	pthread_setcancelstate(cancel_state, NULL);
+	errno = saved_errno;
 }
 
 static bool has_no_quarter(struct writer *writer)
@@ -586,6 +640,7 @@ void writer_end_thread(void)
 	if (!slot)
 		return;
 	memory_stack_end();
+	greenlet_stacks_end();
 	recording = life_recording();
 	if (!recording && !is_stopped_or_started())
 		return;

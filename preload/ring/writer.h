@@ -25,6 +25,7 @@
 
 struct object;
 struct memory_stack;
+struct greenlet_stacks;
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -108,6 +109,7 @@ struct thread_self {
 	bool sampling_begun;	  /* sampling_left is set */
 	bool stopped;		  /* the thread has written the begin of the last pause itself */
 	bool greenlets;		  /* switches between this thread's greenlets are recorded (greenlets.c) */
+	bool greenlet_unknown;	  /* the running one's stack is to be written (greenlet_stacks.h) */
 	bool in_program_profile;  /* until 3.11: the program's own profile function runs */
 	bool called;		  /* EVPROF_CALIBRATE, 3.12 and later: a reported call has not started a function yet */
 	bool unreported;	  /* likewise: a function starts without a reported call */
@@ -119,10 +121,11 @@ struct thread_self {
 	const void *hooked_state; /* the PyThreadState that has evprof's profile function */
 	const void
 	    *evaluated; /* until 3.11: the frame of the event, if it begins or has ended: it is not the running one */
-	struct memory_stack *stack; /* of the last allocation; NULL: none yet (memory_stack.h) */
-	bool thin_due;		    /* a change of what is thinned is to be written before the next event (thin.h) */
-	bool placed;		    /* an allocation had a place: the thread runs Python (memory_place.h) */
-	const void *made_state;	    /* until 3.11: a block that may become a PyThreadState, see install_made_state() */
+	struct memory_stack *stack;		 /* of the last allocation; NULL: none yet (memory_stack.h) */
+	struct greenlet_stacks *greenlet_stacks; /* NULL: no switch yet */
+	bool thin_due;		/* a change of what is thinned is to be written before the next event (thin.h) */
+	bool placed;		/* an allocation had a place: the thread runs Python (memory_place.h) */
+	const void *made_state; /* until 3.11: a block that may become a PyThreadState, see install_made_state() */
 	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */
 	/* EVPROF_PROGRAM_ONLY, in the thread that started Python (hooks/program.h). */
 	bool outside; /* the program does not run: only events of the process and what it asks for are written */

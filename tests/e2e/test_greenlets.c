@@ -62,12 +62,13 @@ static long calls_between(const struct outcome *outcome, const char *file, const
 {
 	struct outcome *printed = tool("report", "--format", "csv", "--callers", "--restrict", text("\\(%s\\)", callee),
 				       "--include", file, outcome->trace);
-	long calls = 0;
+	const char *column = text(",\"%s\",", caller), *found;
 	char *state = NULL;
+	long calls = 0;
 
 	for (char *line = strtok_r(printed->out, "\n", &state); line; line = strtok_r(NULL, "\n", &state))
-		if (strstr(line, text(",\"%s\",", caller)))
-			calls++;
+		if ((found = strstr(line, column)))
+			calls += atol(found + strlen(column));
 	return calls;
 }
 
@@ -104,6 +105,46 @@ SCENARIO(greenlets, each_has_its_stack, SUPPORTED)
 	json_decref(info);
 }
 ALSO_CALLS_ONLY(greenlets, each_has_its_stack)
+
+/* part: a trace of the part, the outcome's or one that was cut. */
+static void expect_suspended(const struct outcome *outcome, const char *part)
+{
+	json_t *said = json_loads(outcome->out, 0, NULL), *report = trace_report(part, NULL);
+	double want = json_real_value(json_object_get(said, "seconds"));
+	double seconds = report_seconds(report, "suspended_greenlets.py", "held");
+	struct outcome of_part = *outcome;
+	long held, new;
+
+	snprintf(of_part.trace, sizeof(of_part.trace), "%s", part);
+	held = calls_between(&of_part, "*/suspended_greenlets.py", "held", "leaf");
+	new = calls_between(&of_part, "*/suspended_greenlets.py", "new", "leaf");
+	expect(outcome, held == json_integer_value(json_object_get(said, "held")), "held calls leaf %ld times", held);
+	expect(outcome, new == json_integer_value(json_object_get(said, "new")), "new calls leaf %ld times", new);
+	expect(outcome, seconds > 0.9 * want && seconds < 1.5 * want, "held runs for %f s of %f", seconds, want);
+	json_decref(report);
+	json_decref(said);
+}
+
+/* They are suspended before the recording, before what is kept, and before the last stack at a part. */
+SCENARIO(greenlets, suspended_before, SUPPORTED)
+{
+	const char *variable = package_variable(python, "greenlet");
+	struct outcome *outcome;
+	char *part;
+
+	python_needs(python, "ctypes");
+	outcome =
+	    run(.python = python, .args = {"@suspended_greenlets.py", "started"}, .env = {variable, "EVPROF_START=0"});
+	expect_suspended(outcome, outcome->trace);
+	outcome = run(.python = python, .args = {"@suspended_greenlets.py"},
+		      .env = {variable, "EVPROF_KEEP=64K", "EVPROF_EVENTS=call"});
+	expect_suspended(outcome, outcome->trace);
+	outcome = run(.python = python, .args = {"@suspended_greenlets.py"}, .env = {variable});
+	part = text("%s/part", outcome->directory);
+	expect(outcome, tool("cut", "--between", "resumed,done", "-o", part, outcome->trace)->status == 0, "it is cut");
+	expect_suspended(outcome, part);
+}
+ALSO_CALLS_ONLY(greenlets, suspended_before)
 
 /* A program's own trace functions are called and returned as without evprof. */
 SCENARIO(greenlets, with_trace_functions, SUPPORTED)

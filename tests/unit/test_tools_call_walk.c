@@ -720,6 +720,29 @@ Test(walk, greenlets_and_a_window)
 		     "11 -b yield 6 (5)\n11 +a frame\n11 switch\n12 -a return 1 (0)\nend\n");
 }
 
+/* The stack of a greenlet is no place to begin: it says nothing of the others. */
+Test(walk, greenlets_that_were_suspended_before_the_stack_at_a_window)
+{
+	event(WIRE_CALL, A, 0);
+	switch_to(0x20, 0x10, 1);
+	event(WIRE_CALL, C, 1);
+	switch_to(0x10, 0x20, 1);
+	flushed(WIRE_OPEN, A, 1);
+	switch_to(0x30, 0x10, 1);
+	event(WIRE_CALL, B, 1);
+	switch_to(0x20, 0x30, 1);
+	fixture_extended(fixture, thread, WIRE_GREENLET_STACK, 1, NULL, 0, 0);
+	flushed(WIRE_OPEN, C, 0);
+	event(WIRE_CALL, B, 1);
+	event(WIRE_RETURN, B, 3);
+	switch_to(0x30, 0x20, 1);
+	event(WIRE_RETURN, B, 1);
+	fixture_end(fixture);
+	from_to(9, -1);
+	expect_story("thread 11\n9 +c frame greenlet 2\n9 +b frame greenlet 2\n11 -b return 2 (0)\n"
+		     "12 -c yield 3 (2)\n12 +b frame greenlet 1\n12 switch\n13 -b return 1 (0)\nend\n");
+}
+
 Test(walk, an_end_takes_what_is_above_it)
 {
 	event(WIRE_CALL, A, 0);

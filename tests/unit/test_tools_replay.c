@@ -141,6 +141,54 @@ Test(replay, a_gap_makes_the_stacks_of_all_greenlets_unknown)
 	cr_assert_eq(profile.lost, 7);
 }
 
+static void greenlet_stack(uint32_t a, uint32_t b)
+{
+	fixture_extended(fixture, thread, WIRE_GREENLET_STACK, 2, NULL, 0, 0);
+	event(WIRE_OPEN, a, 0);
+	event(WIRE_OPEN, b, 0);
+}
+
+/* One that was suspended before the trace, or before what was lost. */
+Test(replay, a_greenlet_that_is_not_known_has_the_stack_that_follows)
+{
+	event(WIRE_PAUSE, 0, 1);
+	switch_to(ONE, HUB, 1);
+	greenlet_stack(MAIN, A);
+	event(WIRE_CALL, LEAF, 10);
+	event(WIRE_RETURN, LEAF, 5);
+	switch_to(TWO, ONE, 1);
+	switch_to(ONE, TWO, 100);
+	event(WIRE_RETURN, A, 3);
+	event(WIRE_OPEN, B, 0); /* of the thread: no more of the greenlet's */
+	event(WIRE_RETURN, MAIN, 2);
+	count();
+	cr_assert_eq(profile.unmatched, 0);
+	cr_assert_eq(profile.times[number_of("main")].calls, 0);
+	cr_assert_eq(profile.times[number_of("main")].total_ns, 21);
+	cr_assert_eq(profile.times[number_of("a")].own_ns, 14);
+	cr_assert_eq(edge_calls("a", "leaf"), 1);
+}
+
+Test(replay, a_greenlet_that_is_known_keeps_its_stack)
+{
+	event(WIRE_CALL, MAIN, 10);
+	switch_to(ONE, HUB, 1);
+	event(WIRE_CALL, A, 1);
+	switch_to(HUB, ONE, 1);
+	greenlet_stack(B, B);
+	switch_to(ONE, HUB, 1);
+	greenlet_stack(B, B);
+	event(WIRE_CALL, LEAF, 1);
+	event(WIRE_RETURN, LEAF, 1);
+	event(WIRE_RETURN, A, 1);
+	switch_to(HUB, ONE, 1);
+	event(WIRE_RETURN, MAIN, 1);
+	count();
+	cr_assert_eq(profile.unmatched, 0);
+	cr_assert_eq(profile.labels.count, 3, "b ran nowhere");
+	cr_assert_eq(edge_calls("a", "leaf"), 1);
+}
+
 /* The stacks of greenlets end with their thread. What a damaged trace has behind that end begins anew. */
 Test(replay, the_end_of_a_thread_ends_its_greenlets)
 {

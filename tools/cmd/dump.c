@@ -44,6 +44,7 @@ static const char help_text[] =
     "  gap                              number of events that are missing here\n"
     "  stack                            number of frames that follow: the stack, outermost first\n"
     "  open                             name and place of a function that runs already\n"
+    "  greenlet_stack                   number of open that follow: the stack of the greenlet that resumes\n"
     "  task                             address of the task whose step begins with the next event\n"
     "  process_start                    exec, fork or rejoin\n"
     "  fork                             pid of the child\n"
@@ -335,16 +336,17 @@ static void put_details(struct output *output, const struct merge_event *event)
 		output_line(output, text_of(event->thread->name ? event->thread->name : ""));
 	else
 		put_number(output, kind,
-			   kind == WIRE_GAP	? *event->extra
-			   : kind == WIRE_EXIT	? argument & 0xff
-			   : kind == WIRE_STACK ? argument & ~WIRE_STACK_CUT
-						: argument);
+			   kind == WIRE_GAP		 ? *event->extra
+			   : kind == WIRE_EXIT		 ? argument & 0xff
+			   : kind == WIRE_STACK		 ? argument & ~WIRE_STACK_CUT
+			   : kind == WIRE_GREENLET_STACK ? argument & WIRE_GREENLET_FRAMES_MAX
+							 : argument);
 }
 
 static bool is_bookkeeping_shown(unsigned kind)
 {
 	return kind == WIRE_GAP || kind == WIRE_STACK || kind == WIRE_FRAME || kind == WIRE_OPEN ||
-	       kind == WIRE_ARGUMENT || kind == WIRE_FREED || wire_is_thin(kind);
+	       kind == WIRE_ARGUMENT || kind == WIRE_FREED || kind == WIRE_GREENLET_STACK || wire_is_thin(kind);
 }
 
 /* native_frame: the innermost frame of the allocation's native stack; 0: none. */

@@ -156,7 +156,7 @@ static bool has_known_stack(struct initial_stack *initial, const struct trace_ev
 			initial->opening = false;
 			found = true;
 		}
-		in_open = kind == WIRE_OPEN || (in_open && is_open(events->heads[i]));
+		in_open = kind == WIRE_OPEN || kind == WIRE_GREENLET_STACK || (in_open && is_open(events->heads[i]));
 		*chances += kind <= WIRE_C_EXCEPTION || kind == WIRE_LINE;
 	}
 	return found;

@@ -12,6 +12,7 @@
  *   gap, pause, thread_end                 empty the stack, forget the saved stacks
  *   thin                                   takes the thinned functions off the stack
  *   switch                                 save the stack, restore that of the other greenlet
+ *   greenlet_stack, open                   push the stack of the greenlet, if it is not known
  *
  * An end whose function is not on top pops everything above that function, too. An end whose function is not on the
  * stack is ignored. Each frame popped that way counts as `unmatched`; so does an ignored end, unless its call may be in
@@ -72,6 +73,7 @@ struct replay {
 	uint32_t greenlets;	  /* numbers given out */
 	struct u64_map numbers;	  /* live greenlets: address to number + 1 */
 	struct u64_map stacks;	  /* saved stacks: address to struct replay_stack */
+	uint32_t open_frames;	  /* WIRE_OPEN that follow and are the running greenlet's stack */
 	bool has_stacks;	  /* a switch was seen, and the thread has not ended since */
 	bool stacks_lost;	  /* a greenlet without a saved stack is unknown, not new */
 	bool switching;		  /* frames are popped as they are saved, and pushed as they are restored */
@@ -363,6 +365,7 @@ static inline void replay_push_frame(struct replay *replay, uint32_t head, const
 static inline void replay_lose_stack(struct replay *replay, const struct replay_sink *sink, void *owner)
 {
 	replay_pop_all(replay, sink, owner);
+	replay->open_frames = 0;
 	replay_forget_stacks(replay);
 	replay->base_unknown = true;
 }
@@ -373,6 +376,19 @@ static inline void replay_begin_stack(struct replay *replay, uint32_t head, cons
 	replay_pop_all(replay, sink, owner);
 	replay->has_own_stack = false;
 	replay->base_unknown = wire_head_arg(head) & WIRE_STACK_CUT;
+	replay->c_functions_unknown = true;
+}
+
+/* The stack of the greenlet that runs follows. It counts where the trace does not have it from earlier events. */
+static inline void replay_begin_greenlet(struct replay *replay, uint32_t head)
+{
+	uint32_t value = head >> WIRE_VALUE_SHIFT;
+
+	replay->open_frames = 0;
+	if (replay->depth || replay->hidden_base)
+		return;
+	replay->open_frames = value & WIRE_GREENLET_FRAMES_MAX;
+	replay->base_unknown = value & WIRE_GREENLET_CUT;
 	replay->c_functions_unknown = true;
 }
 
@@ -397,6 +413,14 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 	case WIRE_STACK:
 		replay_begin_stack(replay, head, sink, owner);
 		return 0;
+	case WIRE_GREENLET_STACK:
+		replay_begin_greenlet(replay, head);
+		return 0;
+	case WIRE_OPEN:
+		if (!replay->open_frames)
+			return 0;
+		replay->open_frames--;
+		__attribute__((fallthrough));
 	case WIRE_FRAME:
 		replay_push_frame(replay, head, sink, owner);
 		return 0;

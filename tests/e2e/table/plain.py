@@ -339,7 +339,7 @@ KINDS = ("none", "call", "resume", "throw", "return", "yield", "unwind", "c_call
          "native_stack", "at_line", "other_call", "at_instruction", "25", "26", "27", "line", "switch", "task", "open", "thread_start",
          "thread_end", "process_start", "fork", "exec", "exec_failed", "exit", "mark", "pause", "mmap", "munmap", "span_begin",
          "span_end", "counter", "realloc_begin") + tuple(map(str, range(47, 52))) + ("argument", "thin", "thin_end", "stack_change") + \
-    tuple(map(str, range(56, 64)))
+    ("freed", "greenlet_stack") + tuple(map(str, range(58, 64)))
 
 _DEFINITION = struct.Struct("<IHHIIQ4I")
 _CLOCK = struct.Struct("<IIQQQ")
