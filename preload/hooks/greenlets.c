@@ -19,6 +19,7 @@
 
 #include "base/config.h"
 #include "definitions/define.h"
+#include "hooks/hooks.h"
 #include "life/greenlet_stacks.h"
 #include "life/life.h"
 #include "python/python.h"
@@ -61,11 +62,13 @@ static struct object *on_switch(struct object *self, struct object *arguments)
 		record_switch(target, origin);
 	if (unlikely(process_is_stopped()))
 		take_off(self);
-	if (!self) {
+	if (self) {
+		result = python.PyObject_Call(self, arguments, NULL);
+	} else {
 		python.Py_IncRef(python.none);
-		return python.none;
+		result = python.none;
 	}
-	result = python.PyObject_Call(self, arguments, NULL);
+	hooks_frame_switched();
 	if (!result) {
 		/* greenlet removes a trace function that raised: evprof's here. It is set again at the next event. */
 		thread_self.greenlets = false;

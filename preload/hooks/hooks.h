@@ -85,6 +85,9 @@ void hooks_frame_look(void);
 bool hooks_frame_traces(void);
 void hooks_frame_tracing_changed(bool traced);
 
+/* greenlet's trace function is about to return in the greenlet that resumes. */
+void hooks_frame_switched(void);
+
 /* Python starts once more. */
 void hooks_frame_forget(void);
 

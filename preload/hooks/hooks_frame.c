@@ -369,7 +369,7 @@ static struct object *evaluate_known(struct thread_state *state, const void *fra
 		python_mark_traced(state);
 	result = frame_evaluator_original(state, frame, thrown);
 	if (traced)
-		python_unmark_traced(state);
+		stop_reporting(state);
 	if (unlikely(!end_known(frame, result)))
 		end_any(frame, result);
 	return result;
@@ -628,6 +628,23 @@ void hooks_frame_tracing_changed(bool traced)
 		program_profile = *current;
 		*current = drop_return;
 	}
+}
+
+/*
+ * After greenlet's trace function Python computes anew, from the profile function alone, whether the thread counts as
+ * traced: a mark of the function that resumes is gone.
+ */
+void hooks_frame_switched(void)
+{
+	struct thread_state *state = python.current_thread_state();
+	const struct object *code;
+	const void *frame;
+
+	if (!definitions_subscripts || !hooks_frame_records(state) || !is_own(state))
+		return;
+	frame = python_running_frame();
+	code = frame ? code_of(frame) : NULL;
+	*hooks_profile_field(state) = code && has_subscripts(code) && !is_left_out(code) ? report_alone : NULL;
 }
 
 void hooks_frame_forget(void)

@@ -58,6 +58,12 @@ SCENARIO(greenlets, with_gevent, SUPPORTED)
 }
 ALSO_CALLS_ONLY(greenlets, with_gevent)
 
+SCENARIO(greenlets, with_subscripts, SUPPORTED)
+{
+	expect_stacks(python, "greenlet", "with_subscripts");
+}
+ALSO_CALLS_ONLY(greenlets, with_subscripts)
+
 static long calls_between(const struct outcome *outcome, const char *file, const char *caller, const char *callee)
 {
 	struct outcome *printed = tool("report", "--format", "csv", "--callers", "--restrict", text("\\(%s\\)", callee),

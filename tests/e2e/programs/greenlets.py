@@ -196,6 +196,49 @@ def with_generators():
                 one.switch()
 
 
+class Row(object):
+    @counted
+    def __getitem__(self, place):
+        note("__getitem__")
+        if place % 50 == 49:
+            self.switch()
+        return place
+
+
+def with_subscripts():
+    """Subscripts of sequences written in Python, before and after a switch in the function that has them, and below it."""
+    import greenlet
+
+    main = greenlet.getcurrent()
+    row = Row()
+    row.switch = main.switch
+
+    @counted
+    def switches():
+        note("switches")
+        main.switch()
+
+    @counted
+    def sums(n):
+        note("sums")
+        for place in range(n):
+            row[place]
+        main.switch()
+        for place in range(n):
+            row[place]
+        switches()
+        return sum(row[place] for place in range(n))
+
+    many = [greenlet.greenlet(sums) for _ in range(5)]
+    for i, one in enumerate(many):
+        one.switch(20 * i + 20)
+    while not all(one.dead for one in many):
+        for one in many:
+            if not one.dead:
+                one.switch()
+                row[0]
+
+
 globals()[sys.argv[1]]()
 for name in sorted(counts):
     print(name, counts[name])
