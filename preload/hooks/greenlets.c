@@ -312,8 +312,10 @@ void greenlets_expect(struct object *name)
 
 	if (!text)
 		python.PyErr_Clear();
-	if (!text || refill_before_call || strcmp(text, "greenlet") != 0 ||
-	    !(config.events & (EVENT_CALL | EVENT_C_CALL)))
+	if (!text || strcmp(text, "greenlet") != 0 || !(config.events & (EVENT_CALL | EVENT_C_CALL)))
+		return;
+	looks = 0; /* an earlier import may have failed */
+	if (refill_before_call)
 		return;
 	refill_before_call = watch;
 	writer_set_room(thread_self.writer, 0, 0);

@@ -64,6 +64,11 @@ SCENARIO(greenlets, with_subscripts, SUPPORTED)
 }
 ALSO_CALLS_ONLY(greenlets, with_subscripts)
 
+SCENARIO(greenlets, imported_late, SUPPORTED)
+{
+	expect_stacks(python, "greenlet", "imported_late");
+}
+
 static long calls_between(const struct outcome *outcome, const char *file, const char *caller, const char *callee)
 {
 	struct outcome *printed = tool("report", "--format", "csv", "--callers", "--restrict", text("\\(%s\\)", callee),

@@ -196,6 +196,25 @@ def with_generators():
                 one.switch()
 
 
+def imported_late():
+    """The first import fails. The next one comes after more calls than evprof looks for the module at."""
+
+    class Refuses(object):
+        @staticmethod
+        def find_spec(name, *_):
+            if name == "greenlet":
+                raise ImportError(name)
+
+    sys.meta_path.insert(0, Refuses)
+    try:
+        import greenlet  # noqa: F401
+    except ImportError:
+        del sys.meta_path[0]
+    for _ in range(110000):
+        leaf()
+    plain()
+
+
 class Row(object):
     @counted
     def __getitem__(self, place):
