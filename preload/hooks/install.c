@@ -170,6 +170,22 @@ void install_profile_everywhere(void)
 	place_in_others();
 }
 
+/* No audit event has announced its import: there is none until 3.7, nor before the library was loaded. */
+static void look_for_greenlets(void)
+{
+	struct definitions_guard guard;
+	struct object *module, *name;
+
+	definitions_enter(&guard);
+	module = python_module("greenlet");
+	name = module ? python.PyUnicode_FromString("greenlet") : NULL;
+	greenlets_expect(name);
+	python.Py_DecRef(name);
+	python.Py_DecRef(module);
+	python.PyErr_Clear();
+	definitions_leave(&guard);
+}
+
 void install_again(void)
 {
 	if (config.events & EVENT_MEM) {
@@ -179,11 +195,11 @@ void install_again(void)
 	thread_self.hooked_state = NULL;
 	install_in_thread();
 	place_in_others();
+	look_for_greenlets();
 }
 
 void install_in_others(bool late)
 {
-	struct object *modules, *module, *name;
 	struct definitions_guard guard;
 
 	if (!process || atomic_load(&process->status) == PROCESS_OFF)
@@ -192,17 +208,10 @@ void install_in_others(bool late)
 	if (calls_possible && late)
 		hooks_memory_watch_threads();
 	definitions_enter(&guard);
-	modules = python.PySys_GetObject("modules");
-	thread_names_define_present(modules);
-	module = modules ? python_item(modules, "greenlet") : NULL;
-	name = module ? python.PyUnicode_FromString("greenlet") : NULL;
-	greenlets_expect(name);
-	if (name)
-		python.Py_DecRef(name);
-	if (module)
-		python.Py_DecRef(module);
+	thread_names_define_present(python.PySys_GetObject("modules"));
 	python.PyErr_Clear();
 	definitions_leave(&guard);
+	look_for_greenlets();
 	hook_compat_look();
 }
 

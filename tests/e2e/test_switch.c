@@ -204,6 +204,24 @@ SCENARIO(switch, greenlets, 6)
 }
 ALSO_CALLS_ONLY(switch, greenlets)
 
+SCENARIO(switch, greenlets_waiting, 6)
+{
+	const char *variable = package_variable(python, "greenlet");
+	struct outcome *outcome;
+	json_t *said, *info;
+
+	python_needs(python, "ctypes");
+	outcome =
+	    run(.python = python, .args = {"@switched.py", "greenlets_waiting"}, .env = {"EVPROF_START=0", variable});
+	said = printed(outcome);
+	json_decref(expect_leaves(outcome, said));
+	info = expect_trace(outcome, 1);
+	expect(outcome, info_events(info, "switch") >= 39, "%ld switches, not 39 or 40", info_events(info, "switch"));
+	json_decref(info);
+	json_decref(said);
+}
+ALSO_CALLS_ONLY(switch, greenlets_waiting)
+
 SCENARIO(switch, traced, 6)
 {
 	json_t *said;

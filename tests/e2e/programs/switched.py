@@ -229,6 +229,23 @@ def part_greenlets():
     return {"leaves": 12, "same": greenlet.gettrace() is trace}
 
 
+def part_greenlets_waiting():
+    """The module is imported before recording begins."""
+    import greenlet
+
+    def inner():
+        while True:
+            leaf()
+            main.switch()
+
+    main, other = greenlet.getcurrent(), greenlet.greenlet(inner)
+    other.switch()
+    evprof.evprof_start()
+    for _ in range(20):
+        other.switch()
+    return {"leaves": 20}
+
+
 def part_signal():
     """The signal comes to a thread that runs Python, one that waits, and one that is in C code."""
     import signal
