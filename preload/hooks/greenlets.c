@@ -60,7 +60,7 @@ static struct object *on_switch(struct object *self, struct object *arguments)
 	python.PyErr_Clear();
 	if (target)
 		record_switch(target, origin);
-	if (unlikely(process_is_stopped()))
+	if (unlikely(process_records_nothing()))
 		take_off(self);
 	if (self) {
 		result = python.PyObject_Call(self, arguments, NULL);
@@ -157,7 +157,7 @@ static struct object *find_module(void)
 }
 
 /*
- * Recording is stopped: the thread gets the program's trace function back. The caller has a reference to evprof's, and
+ * Nothing is recorded: the thread gets the program's trace function back. The caller has a reference to evprof's, and
  * so to the program's.
  */
 static void take_off(struct object *program)

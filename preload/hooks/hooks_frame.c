@@ -186,10 +186,10 @@ static unsigned end_kind(const void *frame, const struct object *result)
 	return definitions_is_generator(code_of(frame)) && last && !python_returns(last) ? WIRE_YIELD : WIRE_RETURN;
 }
 
-/* Recording is stopped: Python runs its frames itself. */
-static void remove_if_stopped(void)
+/* Nothing is recorded: Python runs its frames itself. */
+static void remove_if_idle(void)
 {
-	if (process_is_stopped())
+	if (process_records_nothing())
 		hooks_frame_remove();
 }
 
@@ -205,7 +205,7 @@ static void record_end(const void *frame, unsigned kind)
 	writer = writer_reserve(kind);
 	thread_self.evaluated = NULL;
 	if (!writer) {
-		remove_if_stopped();
+		remove_if_idle();
 		return;
 	}
 	value = definitions_code_of_frame(code, python_field(frame, python.layout.chain_globals));

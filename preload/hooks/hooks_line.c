@@ -78,7 +78,7 @@ static int trace(struct object *self, struct object *frame, int what, struct obj
 	(void)self, (void)argument;
 	if (what == TRACE_LINE && !(filter_hides && is_hidden(frame)))
 		hooks_line_record(python.PyFrame_GetLineNumber(frame));
-	if (unlikely(process_is_stopped()))
+	if (unlikely(process_records_nothing()))
 		hooks_line_take_off();
 	return 0;
 }

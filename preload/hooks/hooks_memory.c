@@ -94,7 +94,7 @@ static inline __attribute__((always_inline)) void record_slowly(unsigned kind, u
 	writer = writer_reserve(kind);
 	if (!writer) {
 		note_lost(kind, domain, block);
-		if (unlikely(process_is_stopped()) && domain != WIRE_DOMAIN_RAW)
+		if (unlikely(process_records_nothing()) && domain != WIRE_DOMAIN_RAW)
 			take_off();
 		return;
 	}
@@ -122,7 +122,7 @@ static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain,
 static __attribute__((cold, noinline)) void note_lost_with_stack(unsigned kind, unsigned domain, uintptr_t block)
 {
 	note_lost(kind, domain, block);
-	if (unlikely(process_is_stopped()) && domain != WIRE_DOMAIN_RAW)
+	if (unlikely(process_records_nothing()) && domain != WIRE_DOMAIN_RAW)
 		take_off();
 }
 

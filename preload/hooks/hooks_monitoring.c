@@ -55,14 +55,14 @@ static void put_code(struct writer *writer, uint32_t head, uint32_t value)
 	writer_put(writer, head);
 }
 
-/* Recording is stopped: switches the events of this interpreter off. After a start its next audit event sets them. */
+/* Nothing is recorded: switches the events of this interpreter off. After a start its next audit event sets them. */
 static void take_off(void)
 {
-	if (!process_is_stopped())
+	if (!process_records_nothing())
 		return;
 	hooks_monitoring_enable(false);
 	thread_self.hooked_state = NULL;
-	if (!process_is_stopped()) /* another thread has started it meanwhile */
+	if (!process_records_nothing()) /* another thread has started it meanwhile */
 		hooks_monitoring_enable(true);
 }
 

@@ -139,10 +139,10 @@ void hooks_profile_take_off(struct thread_state *state)
 	python_unmark_traced(state);
 }
 
-/* Recording is stopped: takes the hook of this thread off. Python's own marks follow after the event. */
+/* Nothing is recorded: takes the hook of this thread off. Python's own marks follow after the event. */
 static void take_off(void)
 {
-	if (process_is_stopped())
+	if (process_records_nothing())
 		hooks_profile_remove(python.current_thread_state());
 }
 

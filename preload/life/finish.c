@@ -162,6 +162,7 @@ static void end_recording(int number)
 {
 	bool locked = process_lock_at_end(); /* a rejoin in another thread changes status and header, too */
 
+	process->ended = true;
 	process_set_status(PROCESS_OFF);
 	write_resident(process->header);
 	atomic_store(&process->header->ending_signal, (uint32_t)number);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/config.h"
 #include "evprof/ring.h"
 #include "ring/ids.h"
 #include "ring/writer.h"
@@ -62,6 +63,7 @@ struct process {
 	_Atomic uint32_t status;
 	_Atomic uint32_t lock;		    /* guards joining and definitions */
 	int cancel_state;		    /* of the thread that holds it, which is not cancelled meanwhile */
+	bool ended;			    /* it was recorded (life/finish.c) */
 	bool defines;			    /* holds the right to write definitions (ring_definitions_take()) */
 	_Atomic uint32_t stalled_heartbeat; /* 1 + the heartbeat at which waiting for room was given up */
 	pid_t pid;
@@ -102,7 +104,7 @@ static inline bool process_is_stopped_child(void)
 	return process && atomic_load(&process->status) == PROCESS_UNJOINED && atomic_load(&process_forks_stopped);
 }
 
-/* Whether hooks take themselves off: recording is stopped (hooks/switch.h), or nobody reads it any more. */
+/* Whether recording is stopped (hooks/switch.h), or nobody reads it any more. It may be started again. */
 static inline bool process_is_stopped(void)
 {
 	uint32_t status = process ? atomic_load_explicit(&process->status, memory_order_relaxed) : PROCESS_OFF;
@@ -110,6 +112,19 @@ static inline bool process_is_stopped(void)
 	if (likely(status == PROCESS_JOINED))
 		return false;
 	return status == PROCESS_STOPPED || status == PROCESS_LEFT || process_is_stopped_child();
+}
+
+/*
+ * Whether hooks take themselves off. They stay in an image that has ended its recording (life/finish.c): the children
+ * of its forks have no other hooks, and are recorded.
+ */
+static inline bool process_records_nothing(void)
+{
+	uint32_t status = process ? atomic_load(&process->status) : PROCESS_UNJOINED;
+
+	if (likely(status == PROCESS_JOINED))
+		return false;
+	return status == PROCESS_OFF ? !(process->ended && config.children) : process_is_stopped();
 }
 
 /* Creates the memory. Returns 0 or -errno. Called once, by the constructor, before any hook. */

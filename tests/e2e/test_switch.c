@@ -83,6 +83,25 @@ SCENARIO(switch, hooks, 6)
 	json_decref(said);
 }
 
+SCENARIO(switch, hooks_of_child, 6)
+{
+	static const char *const events[] = {"EVPROF_EVENTS=call,c_call,mem", "EVPROF_EVENTS=call",
+					     "EVPROF_EVENTS=call,line,mem"};
+	struct outcome *outcome;
+	json_t *said;
+
+	python_needs(python, "ctypes");
+	for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++) {
+		outcome = run(.python = python, .args = {"@switched.py", "hooks_of_child"},
+			      .env = {"EVPROF_CHILDREN=0", events[i]});
+		said = printed(outcome);
+		json_decref(expect_trace(outcome, 1));
+		json_decref(expect_leaves(outcome, said));
+		expect_hooks(outcome, said, 1, i != 1);
+		json_decref(said);
+	}
+}
+
 SCENARIO(switch, waiting, 6)
 {
 	json_t *said, *info;

@@ -84,6 +84,21 @@ def part_hooks():
     return {"hooks": found, "leaves": 10 + 3 + 3 * 3}
 
 
+def part_hooks_of_child():
+    """The child of a fork is not recorded."""
+    leaves(10)
+    found = [hooks()]
+    results, result = os.pipe()
+    child = os.fork()
+    if not child:
+        leaves(1000)
+        os.write(result, json.dumps(hooks()).encode())
+        os._exit(0)
+    found.append(json.loads(os.read(results, 1000).decode()))
+    os.waitpid(child, 0)
+    return {"hooks": found, "leaves": 10 + 3}
+
+
 def part_without_gil():
     library = ctypes.CDLL(None)
     leaves(10)
