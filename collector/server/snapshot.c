@@ -115,10 +115,10 @@ static json_t *prepare(struct session *session, const struct request *request, c
 	hold = kept_hold(kept, &session->trace.writer, now_ns, request->hold_ms);
 	trace_writer_follow(&session->trace.writer, session->trace.path);
 	session_alive_ask(&session->alive, hold, alive);
-	return json_pack("{s:s, s:s, s:O, s:O, s:s, s:I, s:I, s:I}", "alive", alive, "path", session->trace.path,
-			 "pids", meant->pids, "shown", meant->shown, "program", meant->program, "since_ns",
-			 (json_int_t)kept->since_ns, "until_ns", (json_int_t)end_of(session, request), "hold",
-			 (json_int_t)hold);
+	return json_pack("{s:s, s:s, s:b, s:O, s:O, s:s, s:I, s:I, s:I}", "alive", alive, "path", session->trace.path,
+			 "removed", trace_output_removed(&session->trace), "pids", meant->pids, "shown", meant->shown,
+			 "program", meant->program, "since_ns", (json_int_t)kept->since_ns, "until_ns",
+			 (json_int_t)end_of(session, request), "hold", (json_int_t)hold);
 }
 
 static json_t *answer_of(struct session *session, const struct request *request, bool beside_sender, uint64_t now_ns)

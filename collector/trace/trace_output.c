@@ -291,6 +291,11 @@ void trace_output_renew_clocks(struct trace_output *trace, bool written, uint64_
 	trace->clock_alone = false;
 }
 
+bool trace_output_removed(const struct trace_output *trace)
+{
+	return !trace->in_memory && trace_writer_removed(&trace->writer);
+}
+
 void trace_output_close(struct trace_output *trace, bool release, uint64_t now_ns)
 {
 	char text[RING_TEXT_BYTES];
@@ -307,7 +312,7 @@ void trace_output_close(struct trace_output *trace, bool release, uint64_t now_n
 			 strerror(-error));
 		trace_output_fail(trace, text);
 	}
-	if (!trace->failed && !trace->in_memory && trace->process_count > 0 && trace_writer_removed(&trace->writer)) {
+	if (!trace->failed && trace->process_count > 0 && trace_output_removed(trace)) {
 		snprintf(text, sizeof(text), "%.500s was removed while it was written: nothing is kept", trace->path);
 		trace_output_fail(trace, text);
 	}

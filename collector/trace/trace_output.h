@@ -101,6 +101,9 @@ void trace_output_write_clocks(struct trace_output *trace, uint64_t now_ns);
 /* Writes them if they are due. written: events were written in this round. */
 void trace_output_renew_clocks(struct trace_output *trace, bool written, uint64_t now_ns);
 
+/* Whether the file was unlinked, or replaced by another. */
+bool trace_output_removed(const struct trace_output *trace);
+
 /* Finishes the trace file. Nothing is written afterwards. release: see trace_writer_release(). */
 void trace_output_close(struct trace_output *trace, bool release, uint64_t now_ns);
 

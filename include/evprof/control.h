@@ -69,11 +69,12 @@
  *               the process has a handler for the signal that announces it; followed: it has got to it; refused: it
  *               could not do it, because recording is stopped; outside: a tool samples it, so that nothing in it
  *               could, and it is refused
- *   "snapshot"  {"traces": [{"path", "pids", "shown", "program", "since_ns", "until_ns", "hold"}]}: pids are those of
- *               the trace, shown has for each the pid by which a target names it. All that was recorded is in the
- *               file, and for "hold_ms" (at most CONTROL_HOLD_MAX_MS) nothing leaves it. All events from since_ns
- *               (0: all at all) to until_ns, of CLOCK_MONOTONIC, are there, but for those that the collector could
- *               not read within a second. With "hold_ms" 0 the hold of that number ("hold") is given up. "start_time"
+ *   "snapshot"  {"traces": [{"path", "removed", "pids", "shown", "program", "since_ns", "until_ns", "hold"}]}:
+ *               removed: the file was unlinked or replaced, so what is at path is another. pids are those of the
+ *               trace, shown has for each the pid by which a target names it. All that was recorded is in the file,
+ *               and for "hold_ms" (at most CONTROL_HOLD_MAX_MS) nothing leaves it. All events from since_ns (0: all
+ *               at all) to until_ns, of CLOCK_MONOTONIC, are there, but for those that the collector could not read
+ *               within a second. With "hold_ms" 0 the hold of that number ("hold") is given up. "start_time"
  *               (as in a join) is that of the process that has the target as its pid where the sender is: a process of
  *               that start time and own pid is meant before any other
  *

@@ -370,6 +370,14 @@ SCENARIO(alive, snapshots, SUPPORTED)
 		       "it is written");
 		expect_counted(path, said, false);
 	}
+	for (int i = 0; i < 2; i++) {
+		int stem = (int)strlen(running.trace) - 4;
+		char *path = text("%.*s%s.evp", stem, running.trace, i ? "-alive" : "");
+		struct outcome *snapshot = tool("snapshot", "all", "-o", path);
+
+		expect(snapshot, snapshot->status == 2 && strstr(snapshot->err, text("%s is a trace that", path)),
+		       "it is not replaced by its copy");
+	}
 	end_running(&running);
 	expect_counted(running.trace, said, false);
 }

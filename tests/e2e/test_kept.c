@@ -248,6 +248,41 @@ SCENARIO(kept, snapshot_of_all, SUPPORTED)
 	free(stamps);
 }
 
+static void expect_refused(struct outcome *outcome, const char *reason)
+{
+	const char *said = strstr(outcome->err, reason);
+
+	expect(outcome, outcome->status == 2 && said, "\"%s\"", reason);
+	expect(outcome, said && strchr(said, '\n') == outcome->err + strlen(outcome->err) - 1, "in one line");
+}
+
+/* The copy would be the end of what is recorded from then on. */
+SCENARIO(kept, copies_over_traces, SCENARIO_ONCE)
+{
+	static const char written[] = "is a trace that is being written; give the output another name";
+	static const char gone[] = "/kept.evp was removed or replaced while it was written, and cannot be copied";
+	struct kept kept, other;
+	const char *pid, *path;
+
+	apart();
+	kept = begin_kept(python_any(), NULL, "60"), other = begin_kept(python_any(), NULL, "60");
+	(void)python;
+	await_batches(&kept, 1), await_batches(&other, 1);
+	pid = text("%d", (int)kept.program->pid);
+	expect_refused(tool("snapshot", "-o", kept.trace, pid), written);
+	expect_refused(tool("record", "--for", "1s", "--events", "call", "-o", kept.trace, pid), written);
+	expect_refused(tool("snapshot", "-o", other.trace, pid), written);
+	path = snapshot_of(&kept, pid, "snapshot.evp");
+	cr_assert_eq(rename(path, kept.trace), 0);
+	expect_refused(tool("snapshot", "-o", path, pid), gone);
+	expect_refused(tool("record", "--for", "1s", "-o", path, pid), gone);
+	cr_assert_eq(unlink(kept.trace), 0);
+	expect_refused(tool("snapshot", "-o", path, pid), gone);
+	end_kept(&kept), end_kept(&other);
+	cr_expect(strstr(file_read(kept.program->log, NULL), "was removed while it was written: nothing is kept"));
+	cr_expect(strstr(file_read(other.program->log, NULL), " 0 lost, in "), "the other is whole");
+}
+
 /* The file takes what it may, and little more, however long the program runs. */
 SCENARIO_SOME(kept, bytes, SUPPORTED)
 {

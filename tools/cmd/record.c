@@ -216,8 +216,8 @@ static struct trace *open_ended(struct record *record)
 	while (look(record) && time_ns(CLOCK_MONOTONIC) < end_ns)
 		nanosleep(&pause, NULL);
 	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", record->trace);
-	if (path && access(path, F_OK) < 0 && record->trace >= 0)
-		path = opened; /* one without a file (EVPROF_OUTPUT=none) has a name as long as its collector runs */
+	if (path && record->trace >= 0 && !output_is_at(record->trace, path))
+		path = opened; /* without a file (EVPROF_OUTPUT=none), renamed, or replaced since */
 	for (; path; nanosleep(&pause, NULL)) {
 		trace = trace_open_with_message(path);
 		if (!trace || !trace->damage.growing || time_ns(CLOCK_MONOTONIC) >= end_ns)
@@ -239,7 +239,8 @@ static int copy_ended(struct record *record)
 
 	snprintf(pid, sizeof(pid), "%" PRId64, snapshot_pid(record->held));
 	progress_begin(&progress, "copying", 0);
-	if (trace && filter_take(&filter, "record", FILTER_PROCESS, pid))
+	if (trace && !verb_overwrites("record", trace, record->file) &&
+	    filter_take(&filter, "record", FILTER_PROCESS, pid))
 		error = cut_write_file(trace, &stretch, &filter, &progress, "record", record->file, false);
 	progress_end(&progress);
 	filter_done(&filter);
@@ -298,6 +299,18 @@ static int end(struct record *record)
 	return status;
 }
 
+/* Before anything of the process is changed. */
+static bool can_copy(const struct record *record)
+{
+	json_t *held = snapshot_hold(&record->snapshot, ANSWER_MS);
+	bool can = held && snapshot_can_copy(&record->snapshot, held, record->file);
+
+	if (held)
+		snapshot_release(&record->snapshot, held);
+	json_decref(held);
+	return can;
+}
+
 static int record_known(struct record *record)
 {
 	int status;
@@ -305,13 +318,15 @@ static int record_known(struct record *record)
 	umask(077); /* only the owner may read the contents of a trace */
 	if (!verb_can_write("record", record->file))
 		return CLI_FAILED;
+	record->target = record->pid; /* others may get its name */
+	record->snapshot =
+	    (struct snapshot){.verb = "record", .target = record->pid, .to = record->file, .socket = record->socket};
+	if (!can_copy(record))
+		return CLI_FAILED;
 	status = record->events ? order(record, "events", record->events) : CLI_FINE;
 	if (status == CLI_FAILED)
 		return status;
 	open_process(record);
-	record->target = record->pid; /* others may get its name */
-	record->snapshot =
-	    (struct snapshot){.verb = "record", .target = record->pid, .to = record->file, .socket = record->socket};
 	status = cli_status_worst(status, begin(record));
 	if (status != CLI_FAILED)
 		wait_for_end(record);

@@ -5,6 +5,7 @@
  * cut does it, so the programs and their collector go on.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <poll.h>
@@ -183,7 +184,40 @@ static bool has_gone(const struct snapshot *snapshot, const json_t *described)
 {
 	const char *source = json_string_value(json_object_get(described, "path"));
 
-	return !strcmp(snapshot->target, "all") && source && access(source, F_OK) < 0 && errno == ENOENT;
+	return !strcmp(snapshot->target, "all") && !json_is_true(json_object_get(described, "removed")) && source &&
+	       access(source, F_OK) < 0 && errno == ENOENT;
+}
+
+/* Whether the name does not lead to what is recorded any more. True after a line on stderr. */
+static bool is_removed(const struct snapshot *snapshot, const json_t *described)
+{
+	if (!json_is_true(json_object_get(described, "removed")))
+		return false;
+	output_message("evprof %s: %s was removed or replaced while it was written, and cannot be copied",
+		       snapshot->verb, json_string_value(json_object_get(described, "path")));
+	return true;
+}
+
+/* Whether the path is that of this trace, or of another that a collector writes. True after a line on stderr. */
+static bool overwrites(const struct snapshot *snapshot, const json_t *described, const char *to)
+{
+	const char *path = json_string_value(json_object_get(described, "path"));
+	const char *alive = json_string_value(json_object_get(described, "alive"));
+	int fd = open(to, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	bool written = fd >= 0 && ((path && output_is_at(fd, path)) || (alive && output_is_at(fd, alive)) ||
+				   trace_is_being_written(fd));
+
+	if (fd >= 0)
+		close(fd);
+	if (written)
+		output_message("evprof %s: %s is a trace that is being written; give the output another name",
+			       snapshot->verb, to);
+	return written;
+}
+
+bool snapshot_can_copy(const struct snapshot *snapshot, const json_t *described, const char *to)
+{
+	return !is_removed(snapshot, described) && !overwrites(snapshot, described, to);
 }
 
 static void write_snapshot(struct snapshot *snapshot, const json_t *described)
@@ -191,13 +225,11 @@ static void write_snapshot(struct snapshot *snapshot, const json_t *described)
 	const char *source = json_string_value(json_object_get(described, "path"));
 	const char *program = json_string_value(json_object_get(described, "program"));
 	char *path = path_for(snapshot, program ? program : "", first_of(described, "shown"));
-	struct trace *trace = !source || !path			 ? NULL
-			      : wants_alive(snapshot, described) ? open_alive(snapshot, described)
-								 : trace_open_with_message(source);
+	struct trace *trace = !source || !path || is_removed(snapshot, described) ? NULL
+			      : wants_alive(snapshot, described)		  ? open_alive(snapshot, described)
+										  : trace_open_with_message(source);
 
-	if (!trace) {
-		worsen(snapshot, CLI_FAILED);
-	} else if (copy_trace(snapshot, described, trace, path) < 0) {
+	if (!trace || overwrites(snapshot, described, path) || copy_trace(snapshot, described, trace, path) < 0) {
 		worsen(snapshot, CLI_FAILED);
 	} else {
 		/* That the trace grows is as it should be. */

@@ -29,6 +29,10 @@ int snapshot_copy(struct snapshot *snapshot);
  * snapshot_release(). Returns an element of "traces" (control.h), which has until_ns, or NULL after a line on stderr.
  */
 json_t *snapshot_hold(const struct snapshot *snapshot, int64_t hold_ms);
+/*
+ * Whether a copy can be made and would overwrite no trace that a collector writes. False after one line on stderr.
+ */
+bool snapshot_can_copy(const struct snapshot *snapshot, const json_t *described, const char *to);
 /* The pid of its first process in the trace. */
 int64_t snapshot_pid(const json_t *described);
 void snapshot_release(const struct snapshot *snapshot, const json_t *described);

@@ -275,13 +275,17 @@ bool verb_is_pid(const char *target)
 
 /* --- the trace --- */
 
+bool verb_overwrites(const char *verb, const struct trace *trace, const char *to)
+{
+	return trace_is_at(trace, to) && !cli_misused(verb, "%s is the trace itself; give the output another name", to);
+}
+
 struct trace *verb_open(const char *verb, const struct filter *filter, const char *path, const char *to)
 {
 	struct trace *trace = filter_open(filter, verb, path);
 
-	if (!trace || !to || !trace_is_at(trace, to))
+	if (!trace || !to || !verb_overwrites(verb, trace, to))
 		return trace;
-	cli_misused(verb, "%s is the trace itself; give the output another name", to);
 	trace_close(trace);
 	return NULL;
 }

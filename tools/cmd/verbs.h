@@ -139,6 +139,8 @@ bool verb_is_pid(const char *target);
 /* While set, verb_parse() passes each table of options to it, before it parses. For evprof completion. */
 extern void (*verb_options_visitor)(const struct verb_option *options);
 
+/* Whether the output would overwrite the trace itself; true after one line on stderr. */
+bool verb_overwrites(const char *verb, const struct trace *trace, const char *to);
 /*
  * Like filter_open(). An error, too, is an output that would overwrite the trace itself; to is its path, NULL: no file.
  */

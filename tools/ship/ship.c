@@ -18,6 +18,7 @@
 #include "ship/command.h"
 #include "ship/put.h"
 #include "ship/shipped.h"
+#include "trace/reader.h"
 #include "util/clock.h"
 #include "util/jitter.h"
 #include "util/output.h"
@@ -52,9 +53,8 @@ static bool is_trace(const char *name)
 /* Whether a collector writes it: it locks its traces. */
 static bool is_being_written(int folder, const char *name)
 {
-	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
 	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	bool locked = fd < 0 || (fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK);
+	bool locked = fd < 0 || trace_is_being_written(fd);
 
 	if (fd >= 0)
 		close(fd);

@@ -179,8 +179,7 @@ static int trace_begin(struct trace **result, struct trace *trace, int status, c
 	return status;
 }
 
-/* Whether a process is writing the trace: the writer holds a lock on it. */
-static bool is_being_written(int fd)
+bool trace_is_being_written(int fd)
 {
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
 
@@ -234,7 +233,7 @@ static int open_file(struct trace *trace, char *error, size_t error_bytes)
 	else
 		trace->fd = open(trace->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	/* Checked before the size is read: if nobody was writing then, the size is final. */
-	trace->damage.growing = trace->fd >= 0 && is_being_written(trace->fd);
+	trace->damage.growing = trace->fd >= 0 && trace_is_being_written(trace->fd);
 	if (trace->fd < 0 || fstat(trace->fd, &status) < 0) {
 		int code = -errno;
 
@@ -276,7 +275,7 @@ int trace_follow(struct trace *trace)
 	int error;
 
 	trace->no_ahead = true; /* it would read places that are forgotten below */
-	trace->damage.growing = trace->fd >= 0 && is_being_written(trace->fd);
+	trace->damage.growing = trace->fd >= 0 && trace_is_being_written(trace->fd);
 	if (trace->fd >= 0 && fstat(trace->fd, &status) == 0 && (uint64_t)status.st_size > trace->size_bytes)
 		trace->size_bytes = (uint64_t)status.st_size;
 	trace->place_count = 0;
@@ -288,10 +287,7 @@ int trace_follow(struct trace *trace)
 
 bool trace_is_at(const struct trace *trace, const char *path)
 {
-	struct stat own, there;
-
-	return trace->fd >= 0 && fstat(trace->fd, &own) == 0 && stat(path, &there) == 0 && own.st_dev == there.st_dev &&
-	       own.st_ino == there.st_ino;
+	return output_is_at(trace->fd, path);
 }
 
 struct trace *trace_open_with_message(const char *path)

@@ -117,17 +117,21 @@ static int is_special(const char *path)
 	return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
+bool output_is_at(int fd, const char *path)
+{
+	struct stat own, there;
+
+	return fd >= 0 && fstat(fd, &own) == 0 && stat(path, &there) == 0 && own.st_dev == there.st_dev &&
+	       own.st_ino == there.st_ino;
+}
+
 /*
  * Whether the path is stdout by name, as /dev/stdout is. If stdout is redirected to a file, that file must keep its
  * contents.
  */
 static int is_stdout(const char *path)
 {
-	struct stat there, here;
-
-	return !path || strcmp(path, "-") == 0 ||
-	       (stat(path, &there) == 0 && fstat(STDOUT_FILENO, &here) == 0 && there.st_dev == here.st_dev &&
-		there.st_ino == here.st_ino);
+	return !path || strcmp(path, "-") == 0 || output_is_at(STDOUT_FILENO, path);
 }
 
 int output_open(struct output *output, const char *path)

@@ -45,6 +45,9 @@ int output_open_beside(struct output *output, const char *path);
 /* Gives the readers in the access control list of path access to this file, too. */
 void output_let_read_like(struct output *output, const char *path);
 
+/* Whether the file of that descriptor is at this path. */
+bool output_is_at(int fd, const char *path);
+
 /* Creates an unnamed file in the folder of path; NULL: in TMPDIR or /tmp. Returns its descriptor or -errno. */
 int output_scratch(const char *path);
 
