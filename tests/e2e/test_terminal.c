@@ -77,14 +77,19 @@ SCENARIO(terminal, lines_fit, SCENARIO_ONCE)
 	expect(shown, shown->status == 0 && !strchr(shown->out, '\033'), "NO_COLOR");
 }
 
-static const char *pager(const struct outcome *outcome)
+static const char *pager_named(const struct outcome *outcome, const char *name)
 {
 	static const char script[] = "#!/bin/sh\necho \"pager with LESS=$LESS\"\ncat\necho the end\n";
-	char *path = text("%s/pager", outcome->directory);
+	char *path = text("%s/%s", outcome->directory, name);
 
 	file_write(path, script, strlen(script));
 	chmod(path, 0700);
 	return path;
+}
+
+static const char *pager(const struct outcome *outcome)
+{
+	return pager_named(outcome, "pager");
 }
 
 static void expect_paged_with(const struct outcome *shown, bool paged, const char *word)
@@ -123,6 +128,22 @@ SCENARIO(terminal, pager, SCENARIO_ONCE)
 	    run(.python = python_any(), .how = JOB_BARE, .env = {own},
 		.args = {"-c", "import os, sys; os.execv(sys.argv[1], sys.argv[1:])", "%B/evprof", "report", trace}),
 	    false);
+}
+
+/* less asks for a key first on a terminal that cannot move its cursor. */
+SCENARIO(terminal, pager_by_default, SCENARIO_ONCE)
+{
+	static const char *const kinds[] = {"TERM=xterm", "TERM=dumb", "TERM="};
+	struct outcome *outcome = trace_of_imports();
+	const char *path = text("PATH=%s:%s", outcome->directory, getenv("PATH"));
+
+	(void)python;
+	pager_named(outcome, "less");
+	for (size_t i = 0; i < 3; i++)
+		expect_paged(run(.python = python_any(), .how = JOB_BARE,
+				 .args = {"@on_terminal.py", "24", "80", "%B/evprof", "report", outcome->trace},
+				 .env = {"NO_COLOR", "LESS", "PAGER", "EVPROF_PAGER", path, kinds[i]}),
+			     i == 0);
 }
 
 /* As report has it. What is for programs has none. */

@@ -138,6 +138,36 @@ SCENARIO(top, lets_go_of_what_leaves_a_trace, SCENARIO_ONCE)
 	expect(info, duration && atof(duration + 11) >= 0.98 && atof(duration + 11) < 3.5, "the last second of seven");
 }
 
+/* Where the cursor cannot be moved there are lines. */
+SCENARIO(top, dumb_terminal, SCENARIO_ONCE)
+{
+	static const char *const kinds[] = {"TERM=dumb", "TERM=", "TERM=xterm"};
+	struct background *program;
+	struct outcome *shown;
+	const char *directory;
+	char *input;
+	int fd;
+
+	(void)python;
+	network_apart();
+	directory = run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory;
+	input = text("%s/input", directory);
+	fd = fifo_make(input);
+	program = background_start(
+	    &(struct job){.python = python_any(), .args = {"@top_busy.py", input}, .directory = directory});
+	sleep(1);
+	for (size_t i = 0; i < 3; i++) {
+		shown =
+		    run(.python = python_any(), .how = JOB_BARE, .lingers = true, .env = {kinds[i]},
+			.args = {"@on_terminal.py", "24", "80", "%B/evprof", "top", "-n", "2", "--interval", "0.5"});
+		expect(shown, shown->status == 0 && strstr(shown->out, "events/s"), "%s: it shows what runs", kinds[i]);
+		expect(shown, i == 2 || !strpbrk(shown->out, "\r\033"), "%s: in lines", kinds[i]);
+	}
+	cr_assert(write(fd, ".", 1) == 1);
+	cr_expect_eq(background_wait(program), 0, "%s", file_read(program->log, NULL));
+	close(fd);
+}
+
 SCENARIO(top, keys, SCENARIO_ONCE)
 {
 	const char *directory;

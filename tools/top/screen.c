@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -31,6 +32,8 @@
 
 /* Declared as curses.h does, with void for its structures. */
 static struct {
+	int (*setupterm)(const char *type, int fd, int *error);
+	char *(*tigetstr)(const char *capability);
 	void *(*newterm)(const char *type, FILE *output, FILE *input);
 	int (*endwin)(void);
 	void (*delscreen)(void *screen);
@@ -56,21 +59,44 @@ static bool load_curses(void)
 {
 	static const char *const names[] = {"libncursesw.so.6", "libncurses.so.6", NULL};
 	const struct library_symbol symbols[] = {
-	    {"newterm", &curses.newterm},     {"endwin", &curses.endwin},	{"delscreen", &curses.delscreen},
-	    {"cbreak", &curses.cbreak},	      {"noecho", &curses.noecho},	{"curs_set", &curses.curs_set},
-	    {"keypad", &curses.keypad},	      {"wattrset", &curses.wattrset},	{"set_escdelay", &curses.set_escdelay},
-	    {"wclrtobot", &curses.wclrtobot}, {"wclrtoeol", &curses.wclrtoeol}, {"wmove", &curses.wmove},
-	    {"waddnstr", &curses.waddnstr},   {"wrefresh", &curses.wrefresh},	{"wgetch", &curses.wgetch},
-	    {"wtimeout", &curses.wtimeout},   {"stdscr", &curses.stdscr},	{NULL, NULL},
+	    {"setupterm", &curses.setupterm},
+	    {"tigetstr", &curses.tigetstr},
+	    {"newterm", &curses.newterm},
+	    {"endwin", &curses.endwin},
+	    {"delscreen", &curses.delscreen},
+	    {"cbreak", &curses.cbreak},
+	    {"noecho", &curses.noecho},
+	    {"curs_set", &curses.curs_set},
+	    {"keypad", &curses.keypad},
+	    {"wattrset", &curses.wattrset},
+	    {"set_escdelay", &curses.set_escdelay},
+	    {"wclrtobot", &curses.wclrtobot},
+	    {"wclrtoeol", &curses.wclrtoeol},
+	    {"wmove", &curses.wmove},
+	    {"waddnstr", &curses.waddnstr},
+	    {"wrefresh", &curses.wrefresh},
+	    {"wgetch", &curses.wgetch},
+	    {"wtimeout", &curses.wtimeout},
+	    {"stdscr", &curses.stdscr},
+	    {NULL, NULL},
 	};
 
 	return library_load(names, symbols);
 }
 
+/* Whether the terminal is known and can put its cursor at a place. ncurses opens one that cannot ("dumb"), too. */
+static bool can_move(void)
+{
+	int error;
+	const char *move = curses.setupterm(NULL, STDOUT_FILENO, &error) == CURSES_ERR ? NULL : curses.tigetstr("cup");
+
+	return move && (intptr_t)move != -1;
+}
+
 bool screen_open(void)
 {
 	setlocale(LC_CTYPE, ""); /* for characters of several bytes */
-	if (!getenv("TERM") || !load_curses())
+	if (!getenv("TERM") || !load_curses() || !can_move())
 		return false;
 	screen = curses.newterm(NULL, stdout, stdin);
 	if (!screen)

@@ -27,7 +27,10 @@ enum screen_key {
 
 enum screen_style { SCREEN_PLAIN, SCREEN_BOLD, SCREEN_SELECTED };
 
-/* Takes the terminal at stdin and stdout. False: there is no ncurses, or it does not know the terminal. */
+/*
+ * Takes the terminal at stdin and stdout. False: there is no ncurses, it does not know the terminal, or that cannot
+ * move its cursor.
+ */
 bool screen_open(void);
 void screen_close(void);
 

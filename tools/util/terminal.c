@@ -37,18 +37,23 @@ static bool is_set(const char *variable)
 	return value && value[0];
 }
 
+/* A terminal that shows lines and nothing else, as that of an editor. */
+static bool is_dumb(void)
+{
+	return !is_set("TERM") || strcmp(getenv("TERM"), "dumb") == 0;
+}
+
 struct terminal terminal_find(int fd)
 {
 	struct terminal terminal = {.is = isatty(fd)};
 	struct winsize size = {0};
-	const char *kind = getenv("TERM");
 
 	if (terminal.is && ioctl(fd, TIOCGWINSZ, &size) < 0)
 		size = (struct winsize){0};
 	terminal.columns = size_of(size.ws_col, "COLUMNS");
 	terminal.rows = size_of(size.ws_row, "LINES");
 	terminal.columns = terminal.columns ? terminal.columns : 80;
-	terminal.colour = terminal.is && !is_set("NO_COLOR") && kind && kind[0] && strcmp(kind, "dumb") != 0;
+	terminal.colour = terminal.is && !is_set("NO_COLOR") && !is_dumb();
 	return terminal;
 }
 
@@ -199,7 +204,9 @@ static const char *pager_command(bool *by_default)
 
 	command = command ? command : getenv("PAGER");
 	*by_default = !command;
-	return command && (!command[0] || strcmp(command, "cat") == 0) ? NULL : command ? command : "less -FRX";
+	if (!command)
+		return is_dumb() ? NULL : "less -FRX"; /* there less asks for a key first */
+	return !command[0] || strcmp(command, "cat") == 0 ? NULL : command;
 }
 
 static void become_pager(int from, const char *command, bool by_default)
