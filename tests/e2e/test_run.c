@@ -371,6 +371,29 @@ SCENARIO(run, script_that_cannot_be_executed, SCENARIO_ONCE)
 	expect(outcome, outcome->status == 127, "one that is not there is not found, not %d", outcome->status);
 }
 
+/* The system has one word for all of them, and that is of another file. */
+SCENARIO(run, what_cannot_be_run, SCENARIO_ONCE)
+{
+	static const char program[] = "#!/no/such/python -I\r\nprint()\r\n";
+	struct outcome *made = run(.how = JOB_BARE, .args = {"mkdir", "folder"}), *outcome;
+	const char *const wanted[][3] = {
+	    {"./ends.py", "127", "./ends.py: its interpreter does not exist: #!/no/such/python -I\\r\n"},
+	    {"folder", "127", "folder: it is a folder without __main__.py\n"},
+	    {"./folder", "126", "./folder: it is a folder without __main__.py\n"},
+	    {"./nosuch.py", "127", "./nosuch.py: No such file or directory\n"}};
+
+	(void)python;
+	file_write(text("%s/ends.py", made->directory), program, strlen(program));
+	chmod(text("%s/ends.py", made->directory), 0755);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		outcome = run(.how = JOB_BARE, .directory = made->directory,
+			      .args = {"%B/evprof", "run", "-q", wanted[i][0]});
+		expect(outcome, outcome->status == atoi(wanted[i][1]), "%s ends with %s", wanted[i][0], wanted[i][1]);
+		expect(outcome, strcmp(outcome->err, text("evprof run: cannot run %s", wanted[i][2])) == 0,
+		       "its line: %s", outcome->err);
+	}
+}
+
 /* What Python runs without its name in front: the program sees the arguments that Python alone would give it. */
 SCENARIO(run, forms_without_an_interpreter, SCENARIO_ONCE)
 {

@@ -366,7 +366,11 @@ static int record_program(const struct request *request, const struct run_places
 		output_message("evprof run: the exit status of %s is not known: %s", command->words[0],
 			       strerror(-error));
 	} else if (error) {
-		output_message("evprof run: cannot run %s: %s", command->words[0], strerror(-error));
+		char *problem = run_command_problem(command, error);
+
+		output_message("evprof run: cannot run %s: %s", command->words[0],
+			       problem ? problem : strerror(-error));
+		free(problem);
 		return (error == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN) << 8;
 	}
 	/* The exit status must be the program's, even if stderr is a closed pipe. */

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/output.h"
+
 static bool ends_with(const char *name, const char *end)
 {
 	size_t length = strlen(name), tail = strlen(end);
@@ -19,16 +21,30 @@ static bool ends_with(const char *name, const char *end)
 	return length > tail && strcmp(name + length - tail, end) == 0;
 }
 
-/* Whether the kernel can run the file. execvp() gives an executable file without "#!" to the shell. */
-static bool runs_by_itself(const char *path)
+/* The kernel reads as much of a "#!" line. */
+struct first_line {
+	char text[256];
+};
+
+/* Whether the first line of the file names an interpreter. */
+static bool names_interpreter(const char *path, struct first_line *line)
 {
-	char start[2] = "";
-	int fd = access(path, X_OK) == 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	bool marked = fd >= 0 && read(fd, start, sizeof(start)) == sizeof(start) && memcmp(start, "#!", 2) == 0;
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ssize_t length = fd < 0 ? -1 : read(fd, line->text, sizeof(line->text) - 1);
 
 	if (fd >= 0)
 		close(fd);
-	return marked;
+	line->text[length > 0 ? length : 0] = 0;
+	line->text[strcspn(line->text, "\n")] = 0;
+	return strncmp(line->text, "#!", 2) == 0;
+}
+
+/* Whether the kernel can run the file. execvp() gives an executable file without "#!" to the shell. */
+static bool runs_by_itself(const char *path)
+{
+	struct first_line line;
+
+	return access(path, X_OK) == 0 && names_interpreter(path, &line);
 }
 
 static bool has_main_module(const char *folder)
@@ -76,6 +92,24 @@ int run_command_make(struct run_command *command, char *const *arguments)
 	}
 	memcpy(command->words + used, arguments, count * sizeof(*arguments));
 	return 0;
+}
+
+char *run_command_problem(const struct run_command *command, int error)
+{
+	const char *word = command->words[0];
+	struct first_line line;
+	struct output shown;
+	struct stat status;
+	size_t length;
+
+	if (stat(word, &status) == 0 && S_ISDIR(status.st_mode))
+		return strdup("it is a folder without __main__.py");
+	/* The kernel says of a file that is there that it is not, if its interpreter is not. */
+	if (error != -ENOENT || !strchr(word, '/') || !names_interpreter(word, &line) || output_open_memory(&shown) < 0)
+		return strdup(strerror(-error));
+	output_string(&shown, "its interpreter does not exist: ");
+	output_line(&shown, (struct text){line.text, strlen(line.text)});
+	return output_close_memory(&shown, &length);
 }
 
 void run_command_done(struct run_command *command)

@@ -19,6 +19,11 @@ struct run_command {
  * argument is a script. Returns 0; -EINVAL if there are neither arguments nor an option; -ENOMEM.
  */
 int run_command_make(struct run_command *command, char *const *arguments);
+/*
+ * Why the command could not be run, in one line, from the -errno of run_program(). The caller frees it; NULL: no
+ * memory.
+ */
+char *run_command_problem(const struct run_command *command, int error);
 void run_command_done(struct run_command *command);
 
 #endif
