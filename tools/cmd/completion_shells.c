@@ -52,12 +52,20 @@ static void put_bash_verb(const struct completion_verb *verb)
 	printf("\t\tesac\n\t\t;;\n");
 }
 
+static void put_verbs(const struct completion_verb *verbs_known)
+{
+	for (const struct completion_verb *verb = verbs_known; verb->verb; verb++)
+		printf("%s%s", verb == verbs_known ? "" : " ", verb->verb->name);
+}
+
 static void print_bash(const struct completion_verb *verbs_known)
 {
 	printf("# bash completion for evprof, made by evprof completion bash\n"
 	       "_evprof() {\n"
 	       "\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} joined= kind=trace "
-	       "options= values=\n"
+	       "options= values= verbs='");
+	put_verbs(verbs_known);
+	printf("'\n"
 	       "\tCOMPREPLY=()\n"
 	       "\t# bash takes --name=value for three words.\n"
 	       "\tif [ \"$word\" = = ]; then\n"
@@ -66,10 +74,7 @@ static void print_bash(const struct completion_verb *verbs_known)
 	       "\t\tbefore=${COMP_WORDS[COMP_CWORD - 2]} joined=1\n"
 	       "\tfi\n"
 	       "\tif [ \"$COMP_CWORD\" = 1 ]; then\n"
-	       "\t\tCOMPREPLY=($(compgen -W '");
-	for (const struct completion_verb *verb = verbs_known; verb->verb; verb++)
-		printf("%s ", verb->verb->name);
-	printf("help --help --version' -- \"$word\"))\n"
+	       "\t\tCOMPREPLY=($(compgen -W \"$verbs help --help --version\" -- \"$word\"))\n"
 	       "\t\treturn\n"
 	       "\tfi\n"
 	       "\tcase ${COMP_WORDS[1]} in\n");
@@ -77,6 +82,7 @@ static void print_bash(const struct completion_verb *verbs_known)
 		put_bash_verb(verb);
 	printf("\tesac\n"
 	       "\t[ \"$kind${COMP_WORDS[1]}\" = tracerun ] && kind=program\n"
+	       "\t[ \"${COMP_WORDS[1]}\" = help ] && kind=values values=$verbs\n"
 	       "\t[ \"$kind${COMP_WORDS[1]}\" = tracecompletion ] && kind=values values='bash zsh fish'\n"
 	       "\tcase $kind:$word in\n"
 	       "\tvalues:*) COMPREPLY=($(compgen -W \"$values\" -- \"$word\")) ;;\n"
@@ -153,7 +159,7 @@ static void print_zsh(const struct completion_verb *verbs_known)
 	       "# zsh completion for evprof, made by evprof completion zsh\n"
 	       "_evprof() {\n"
 	       "\tlocal curcontext=$curcontext\n"
-	       "\tif (( CURRENT == 2 )); then\n"
+	       "\tif (( CURRENT == 2 )) || [[ $CURRENT$words[2] == 3help ]]; then\n"
 	       "\t\tlocal -a known=(\n");
 	for (const struct completion_verb *verb = verbs_known; verb->verb; verb++) {
 		printf("\t\t\t'%s:", verb->verb->name);
@@ -202,17 +208,22 @@ static void print_fish(const struct completion_verb *verbs_known)
 	       "\tset -l words (commandline -opc)\n"
 	       "\ttest (count $words) -gt 1; and test $words[2] = $argv[1]\n"
 	       "end\n"
+	       "function __evprof_no_verb\n"
+	       "\tset -l words (commandline -opc)\n"
+	       "\ttest (count $words) -eq 1; or test \"$words[2..-1]\" = help\n"
+	       "end\n"
 	       "function __evprof_traces\n"
 	       "\tset -l word (commandline -ct)\n"
 	       "\tfor path in $word*.evp $word*/\n"
 	       "\t\techo $path\n"
 	       "\tend\n"
 	       "end\n"
-	       "complete -c evprof -n 'test (count (commandline -opc)) -eq 1' -f -l version -d 'print the version'\n");
+	       "complete -c evprof -n 'test (count (commandline -opc)) -eq 1' -f -l version -d 'print the version'\n"
+	       "complete -c evprof -n __evprof_no_verb -f -a help -d 'the options of a verb'\n");
 	for (const struct completion_verb *verb = verbs_known; verb->verb; verb++) {
 		const char *name = verb->verb->name;
 
-		printf("complete -c evprof -n 'test (count (commandline -opc)) -eq 1' -f -a %s -d '", name);
+		printf("complete -c evprof -n __evprof_no_verb -f -a %s -d '", name);
 		put_quoted(verb->verb->summary, "\\");
 		printf("'\n");
 		if (is_verb(verb, "run"))

@@ -33,6 +33,7 @@ TYPED = [
     ("run my_script.p\t", "[run][my_script.py]"),
     ("run --on-full dr\t", "[run][--on-full][drop]"),
     ("completion fi\t", "[completion][fish]"),
+    ("hel\trep\t", "[help][report]"),
 ]
 
 
