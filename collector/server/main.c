@@ -179,10 +179,23 @@ static void default_limits(struct user_limits *limits, const char *folder)
 
 #define PUSHERS 2 /* evprof push, evprof ship */
 
+/* Returns the ms until one is to be tended again, -1: any. */
+static int tend(struct pusher pushers[PUSHERS])
+{
+	int least_ms = -1;
+
+	for (unsigned i = 0; i < PUSHERS; i++) {
+		int ms = pusher_tend(&pushers[i], clock_now_ns());
+
+		least_ms = least_ms < 0 || (ms >= 0 && ms < least_ms) ? ms : least_ms;
+	}
+	return least_ms;
+}
+
 static int run_collector(struct collector *collector, struct pusher pushers[PUSHERS])
 {
 	struct stopper stopper;
-	int error = watch_signals(&stopper, &collector->loop);
+	int error = watch_signals(&stopper, &collector->loop), wait_ms = -1;
 
 	if (error) {
 		log_error("cannot watch signals: %s", strerror(-error));
@@ -190,9 +203,8 @@ static int run_collector(struct collector *collector, struct pusher pushers[PUSH
 	}
 	for (unsigned i = 0; i < PUSHERS; i++)
 		pusher_start(&pushers[i], &collector->loop);
-	while (!stopper.stopped && collector_turn(collector, -1)) {
-		for (unsigned i = 0; i < PUSHERS; i++)
-			pusher_tend(&pushers[i], clock_now_ns());
+	while (!stopper.stopped && collector_turn(collector, wait_ms)) {
+		wait_ms = tend(pushers);
 		if (stopper.status)
 			collector_log_status(collector);
 		stopper.status = false;

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define AGAIN_NS UINT64_C(60000000000) /* one that ends sooner would end again */
+#define AGAIN_NS UINT64_C(60000000000) /* between two starts */
 #define FINISH_MS 60000		       /* evprof push gives up after ten seconds, or its timeout */
 #define VARIABLES_MAX 64
 
@@ -131,17 +131,21 @@ static void close_input(struct pusher *pusher)
 	pusher->input = -1;
 }
 
-void pusher_tend(struct pusher *pusher, uint64_t now_ns)
+/* One that was left by a daemon that was killed has the spool for some seconds more, so none is the last. */
+int pusher_tend(struct pusher *pusher, uint64_t now_ns)
 {
-	if (pusher->input < 0 || pusher->run.running)
-		return;
+	uint64_t again_ns = pusher->started_ns + AGAIN_NS;
+
+	if (!pusher->started_ns || pusher->run.running)
+		return -1;
+	if (pusher->input >= 0)
+		log_warning("evprof %s has ended, and is started again%s", name_of(pusher),
+			    now_ns < again_ns ? ", a minute after its last start" : "");
 	close_input(pusher);
-	if (now_ns - pusher->started_ns < AGAIN_NS) {
-		log_error("evprof %s has ended; nothing is sent any more", name_of(pusher));
-		return;
-	}
-	log_warning("evprof %s has ended, and is started again", name_of(pusher));
+	if (now_ns < again_ns)
+		return (int)((again_ns - now_ns) / 1000000) + 1;
 	start(pusher);
+	return -1;
 }
 
 int pusher_leave(struct pusher *pusher)

@@ -31,14 +31,17 @@ struct pusher {
 	const char *folder;		 /* of its traces */
 	struct loop *loop;
 	struct tool_run run;
-	int input; /* the other end of its standard input; -1: none */
-	uint64_t started_ns;
+	int input;	     /* the other end of its standard input; -1: none */
+	uint64_t started_ns; /* 0: it is not wanted */
 };
 
 /* The owner has set url, socket and folder, or ship and folder. Errors are logged, and end nothing. */
 void pusher_start(struct pusher *pusher, struct loop *loop);
-/* Starts it again if it has ended. Called in each turn. */
-void pusher_tend(struct pusher *pusher, uint64_t now_ns);
+/*
+ * Starts it again if it has ended, at most once a minute. Called in each turn. Returns the ms until it is to be called
+ * again, -1: any.
+ */
+int pusher_tend(struct pusher *pusher, uint64_t now_ns);
 /* Before the loop ends. Returns the pidfd for pusher_finish(), -1: it does not run. */
 int pusher_leave(struct pusher *pusher);
 /* When all traces are finished: ends it, and waits until it has sent them, for some seconds. */
