@@ -398,11 +398,12 @@ static struct live begin_live(void)
 
 static void begin_push(struct live *live, const char *endpoint)
 {
-	live->push = background_start(&(struct job){.how = JOB_BARE,
-						    .args = {"%B/evprof", "push", "--socket", live->socket, "--folder",
-							     text("%s/.", live->traces), "--interval", "1", "--spool",
-							     text("%s/spool", live->folder), "--endpoint", endpoint},
-						    .env = {PATIENT}});
+	live->push = background_start(
+	    &(struct job){.how = JOB_BARE,
+			  .args = {"%B/evprof", "push", "--folder", text("%s/.", live->traces), "--interval", "1",
+				   "--spool", text("%s/spool", live->folder), "--endpoint", endpoint,
+				   live->socket ? "--socket" : NULL, live->socket},
+			  .env = {PATIENT}});
 	for (int i = 0; i < WAIT_TURNS && access(text("%s/spool/lock", live->folder), F_OK) < 0; i++) {
 		skip_without_curl(file_read(live->push->log, NULL));
 		usleep(50000);
@@ -416,6 +417,7 @@ static void begin_program(struct live *live, const struct python *python)
 	char *ready = text("%s/ready_pipe", live->folder), *gate = text("%s/gate", live->folder);
 
 	live->counted = text("%s/counted", live->folder);
+	unlink(ready), unlink(gate); /* of an earlier one */
 	live->ready = fifo_make(ready);
 	live->gate = fifo_make(gate);
 	live->program = background_start(
@@ -430,6 +432,14 @@ static void begin_program(struct live *live, const struct python *python)
 static void go_on(const struct live *live)
 {
 	cr_assert(write(live->gate, ".", 1) == 1);
+}
+
+static void end_program(const struct live *live)
+{
+	go_on(live);
+	fifo_await(live->ready);
+	go_on(live);
+	cr_expect_eq(background_wait(live->program), 0, "%s", file_read(live->program->log, NULL));
 }
 
 static void end_push(const struct live *live)
@@ -485,6 +495,51 @@ SCENARIO_SOME(push, running_processes, SUPPORTED)
 	judge(live.folder, text("%s/counted", brief->directory), trace_of(&live, brief->pid), brief->pid, "live",
 	      false);
 	cr_expect_eq(background_stop(live.daemon), 0, "%s", file_read(live.daemon->log, NULL));
+	stop_server(live.server, live.folder);
+}
+
+static void await_process(const char *folder, long pid)
+{
+	bool is_there = false;
+
+	for (int i = 0; i < WAIT_TURNS && !is_there; i++, usleep(50000)) {
+		json_t *received = json_load_file(text("%s/received.json", folder), 0, NULL);
+
+		is_there = json_object_get(json_object_get(received, "processes"), text("%ld", pid)) != NULL;
+		json_decref(received);
+	}
+	cr_assert(is_there, "process %ld is pushed", pid);
+}
+
+/* A program that is run again before evprof push looks again has a new trace at the path of the first one. */
+SCENARIO(push, path_that_is_used_again, SCENARIO_ONCE)
+{
+	struct live live = {0};
+	char *trace, *first;
+	long first_pid;
+
+	(void)python;
+	network_apart();
+	live.folder = make_folder();
+	live.traces = text("%s/traces", live.folder);
+	trace = text("%s/t.evp", live.folder), first = text("%s/first", live.folder);
+	live.variable = text("EVPROF_OUTPUT=%s", trace);
+	cr_assert(mkdir(live.traces, 0700) == 0);
+	live.server = start_server(live.folder, NULL);
+	begin_push(&live, endpoint_of(live.folder));
+	begin_program(&live, python_any());
+	await_process(live.folder, live.pid);
+	first_pid = live.pid;
+	kill(live.push->pid, SIGSTOP);
+	end_program(&live);
+	cr_assert(link(trace, text("%s.evp", first)) == 0 && rename(live.counted, first) == 0);
+	begin_program(&live, python_any());
+	kill(live.push->pid, SIGCONT);
+	await_process(live.folder, live.pid);
+	end_program(&live);
+	end_push(&live);
+	judge(live.folder, first, text("%s.evp", first), first_pid, "live", true);
+	judge(live.folder, live.counted, trace, live.pid, "live", true);
 	stop_server(live.server, live.folder);
 }
 
@@ -590,10 +645,7 @@ SCENARIO(push, collector_of_opentelemetry, SCENARIO_ONCE)
 		usleep(50000);
 	kill(collector->pid, SIGKILL);
 	background_wait(collector);
-	go_on(&live);
-	fifo_await(live.ready);
-	go_on(&live);
-	cr_expect_eq(background_wait(live.program), 0, "%s", file_read(live.program->log, NULL));
+	end_program(&live);
 	collector = start_collector(built->out, live.folder);
 	end_push(&live);
 	judge_logs(&live, first, collector->log);

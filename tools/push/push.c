@@ -52,11 +52,15 @@ struct push_run {
 
 /* --- sources --- */
 
+/* A program that is run again has another file at its path; what the first one wrote is taken to its end. */
 static struct push_source *find_source(const struct push_run *run, const char *path)
 {
-	for (size_t i = 0; i < run->source_count; i++)
-		if (strcmp(run->sources[i]->path, path) == 0 || trace_is_at(run->sources[i]->trace, path))
+	for (size_t i = 0; i < run->source_count; i++) {
+		const struct trace *trace = run->sources[i]->trace;
+
+		if ((strcmp(trace->path, path) == 0 && !trace_is_replaced(trace)) || trace_is_at(trace, path))
 			return run->sources[i];
+	}
 	return NULL;
 }
 
@@ -79,6 +83,15 @@ static bool is_part(const char *path)
 	return part && *part && strcmp(part + strspn(part, "0123456789"), ".evp") == 0;
 }
 
+/* Whether the trace has become another file, as that of a session that has ended: evprof cut makes it anew. */
+static bool is_followed(struct push_run *run, const uint64_t *taken)
+{
+	for (size_t i = 0; i < run->source_count; i++)
+		if (taken_of(run, run->sources[i]->trace) == taken)
+			return true;
+	return false;
+}
+
 /* Returns as push_source_open() does. What was found in the folder is not taken if it has what was taken already. */
 static int open_source(struct push_run *run, struct push_source **source, const char *path, int64_t now_ns)
 {
@@ -91,7 +104,7 @@ static int open_source(struct push_run *run, struct push_source **source, const 
 	if (!*source)
 		return error;
 	taken = taken_of(run, (*source)->trace);
-	if (!taken || (*taken && now_ns == INT64_MAX)) {
+	if (!taken || (*taken && now_ns == INT64_MAX) || is_followed(run, taken)) {
 		push_source_free(*source);
 		*source = NULL;
 		return taken ? 0 : -ENOMEM;

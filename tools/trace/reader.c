@@ -290,6 +290,11 @@ bool trace_is_at(const struct trace *trace, const char *path)
 	return output_is_at(trace->fd, path);
 }
 
+bool trace_is_replaced(const struct trace *trace)
+{
+	return access(trace->path, F_OK) == 0 && !trace_is_at(trace, trace->path);
+}
+
 struct trace *trace_open_with_message(const char *path)
 {
 	struct trace *trace = NULL;

@@ -42,6 +42,8 @@ void trace_close(struct trace *trace);
 bool trace_is_at(const struct trace *trace, const char *path);
 /* Whether a process is writing the trace in this file: the writer holds a lock on it. */
 bool trace_is_being_written(int fd);
+/* Whether another file is where it was opened. */
+bool trace_is_replaced(const struct trace *trace);
 
 /* Like trace_open(), but prints the error on stderr. */
 struct trace *trace_open_with_message(const char *path);

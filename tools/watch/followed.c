@@ -23,7 +23,6 @@ void watch_source_free(struct watch_source *source)
 		watch_followed_free(source->processes[i]);
 	free(source->processes);
 	trace_close(source->trace);
-	free(source->path);
 	free(source);
 }
 

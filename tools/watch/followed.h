@@ -28,7 +28,6 @@ struct watch_followed {
 
 /* A followed trace. */
 struct watch_source {
-	char *path;
 	struct trace *trace;
 	struct watch_followed **processes;
 	size_t process_count, processes_allocated;

@@ -22,11 +22,15 @@
 
 /* --- sources --- */
 
+/* A program that is run again has another file at its path. */
 static struct watch_source *find_source(const struct watch_host *host, const char *path)
 {
-	for (size_t i = 0; i < host->source_count; i++)
-		if (strcmp(host->sources[i]->path, path) == 0)
+	for (size_t i = 0; i < host->source_count; i++) {
+		const struct trace *trace = host->sources[i]->trace;
+
+		if (strcmp(trace->path, path) == 0 && !trace_is_replaced(trace))
 			return host->sources[i];
+	}
 	return NULL;
 }
 
@@ -41,11 +45,9 @@ static struct watch_source *open_source(struct watch_host *host, const char *pat
 		free(source);
 		return NULL;
 	}
-	source->path = strdup(path);
-	if (!source->path || trace_open(&source->trace, path, error, sizeof(error)) < 0) {
-		snprintf(host->problem, sizeof(host->problem), "%.300s", source->path ? error : "out of memory");
+	if (trace_open(&source->trace, path, error, sizeof(error)) < 0) {
+		snprintf(host->problem, sizeof(host->problem), "%.300s", error);
 		host->unread++;
-		free(source->path);
 		free(source);
 		return NULL;
 	}
