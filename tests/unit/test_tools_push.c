@@ -4,6 +4,7 @@
  * libcurl.
  */
 #include <criterion/criterion.h>
+#include <criterion/redirect.h>
 #include <errno.h>
 #include <ftw.h>
 #include <jansson.h>
@@ -237,6 +238,19 @@ static void look(int fd, struct slow_calls *slow, uint64_t first, uint64_t secon
 	}
 }
 
+/* The text of an attribute; "": it has none. */
+static const char *text_at(const struct push_resource *resource, const char *key)
+{
+	const char *found = "";
+
+	for (size_t i = 0; i < resource->count; i++)
+		if (strcmp(resource->at[i].key, key) == 0) {
+			cr_expect_str_empty(found, "%s is there once", key);
+			found = resource->at[i].value ? resource->at[i].value : "";
+		}
+	return found;
+}
+
 static struct push_source *open_found(int fd, const char *name, int expected)
 {
 	struct push_source *source = NULL;
@@ -266,6 +280,50 @@ Test(push, a_trace_without_an_event_has_no_age)
 	close(fd);
 	unlink(name);
 	fixture_free(fixture);
+}
+
+#define BUDGET_LINE                                                                                                    \
+	"evprof: recorded within a budget of 2.5%: short calls that were not recorded are missing here, their time "   \
+	"is in their callers; evprof report has estimates\n"
+
+/*
+ * What recording left out within a budget is not in the profiles: a line says so, once for a trace that is pushed as a
+ * whole and once for one that is followed, and each request.
+ */
+Test(push, budget, .init = cr_redirect_stderr)
+{
+	char name[] = "/tmp/evprof-push-XXXXXX", error[256];
+	struct push_source *source;
+	struct push_target target = {0};
+	const volatile bool stop = false;
+	int fd = mkstemp(name);
+
+	cr_assert(fd >= 0);
+	fixture = fixture_new();
+	for (unsigned i = 0; i < 2; i++) {
+		fixture_meta(
+		    fixture, i,
+		    "{\"type\":\"process\",\"process\":%u,\"pid\":%u,\"ppid\":1,\"start\":\"exec\",\"clock_kind\":0,"
+		    "\"clock_shift\":0,\"start_ticks\":0,\"events\":[\"call\"],\"budget\":2.5}",
+		    i, 10 + i);
+		fixture->processes++;
+	}
+	cr_assert(trace_open_memory(&trace, fixture->bytes, fixture->size, "test", error, sizeof(error)) == 0);
+	cr_assert(push_whole(trace, &target, 1000000000, &stop) == 0);
+	trace_close(trace);
+	thread = fixture_thread(fixture, 0, 10, 1000);
+	put(WIRE_CALL, F, 10);
+	fixture_flush(fixture, 0);
+	source = open_found(fd, name, 0);
+	cr_assert(source && source->process_count == 2);
+	for (size_t i = 0; i < source->process_count; i++)
+		cr_expect_str_eq(text_at(&source->processes[i]->resource, "evprof.budget"), "2.5%");
+	cr_assert(push_source_count(source, &target, 2000) == 0);
+	push_source_free(source);
+	close(fd);
+	unlink(name);
+	fixture_free(fixture);
+	cr_assert_stderr_eq_str(BUDGET_LINE BUDGET_LINE);
 }
 
 /* Also where a thread's end and the next one's beginning come together, and where a thread has no end. */
@@ -558,19 +616,6 @@ Test(push, settings)
 }
 
 /* ---- a process ----------------------------------------------------------------------------------------------- */
-
-/* The text of an attribute; "": it has none. */
-static const char *text_at(const struct push_resource *resource, const char *key)
-{
-	const char *found = "";
-
-	for (size_t i = 0; i < resource->count; i++)
-		if (strcmp(resource->at[i].key, key) == 0) {
-			cr_expect_str_empty(found, "%s is there once", key);
-			found = resource->at[i].value ? resource->at[i].value : "";
-		}
-	return found;
-}
 
 static struct push_resource attributes(const char *environ_of, size_t length, const char *cgroup)
 {

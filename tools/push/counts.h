@@ -3,8 +3,9 @@
  * is followed or read in stretches. For follow.c.
  *
  * A stretch lies between two moments. Stacks, and blocks that are alive, stay from one stretch to the next. What was
- * counted since the last interval is taken by push_counts_take(). Sums over all intervals are those of evprof report:
- * each time is converted from the sum of all ticks so far, so nothing is lost by rounding.
+ * counted since the last interval is taken by push_counts_take(). Sums over all intervals are those of evprof report
+ * (within a budget those of what was recorded, without its estimates): each time is converted from the sum of all ticks
+ * so far, so nothing is lost by rounding.
  *
  *   calls      as in analysis/profile.h. A sampled process has none: samples show no calls
  *   time       own time by the wall clock; the time of open calls counts up to the end of the stretch

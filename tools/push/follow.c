@@ -188,6 +188,7 @@ int push_whole(struct trace *trace, struct push_target *target, int64_t interval
 {
 	int error = 0;
 
+	trace_warn_of_budget(trace);
 	for (uint32_t i = 0; i < trace->process_count && !error && !*stop; i++) {
 		struct push_process *process;
 
@@ -209,6 +210,10 @@ static int add_process(struct push_source *source, const struct trace_process *k
 	if (grow_by_one(&source->processes, &source->processes_allocated, source->process_count,
 			sizeof(*source->processes)))
 		return -ENOMEM;
+	if (!source->has_budget && trace_process_budget(known) > 0) {
+		source->has_budget = true;
+		trace_warn_of_budget(source->trace);
+	}
 	source->processes[source->process_count] = push_process_new(source->trace, known, from_ns);
 	return source->processes[source->process_count++] ? 0 : -ENOMEM;
 }

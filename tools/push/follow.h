@@ -51,6 +51,7 @@ struct push_source {
 	uint32_t seen;	  /* processes of the trace that were looked at */
 	int64_t until_ns; /* CLOCK_MONOTONIC: all events until then have been counted */
 	bool is_listed;
+	bool has_budget; /* a process of it, and a line has said what follows */
 };
 
 /*

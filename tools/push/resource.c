@@ -140,6 +140,7 @@ static void put_container(struct push_resource *resource, const struct given *gi
 static void put_process(struct push_resource *resource, const struct given *given, const struct trace_process *process)
 {
 	const char *path = trace_process_text(process, "exe"), *slash = strrchr(path, '/');
+	char budget[32];
 
 	if (!is_given(given, "process.pid"))
 		push_resource_number(resource, "process.pid", process->pid);
@@ -154,6 +155,10 @@ static void put_process(struct push_resource *resource, const struct given *give
 	if (trace_process_memory_interval(process)) /* figures of memory are estimates */
 		push_resource_number(resource, "evprof.memory.interval_bytes",
 				     (int64_t)trace_process_memory_interval(process));
+	if (trace_process_budget(process) > 0) { /* short calls may be missing */
+		snprintf(budget, sizeof(budget), "%g%%", trace_process_budget(process));
+		put_new(resource, given, "evprof.budget", budget);
+	}
 }
 
 void resource_put_from(struct push_resource *resource, const struct resource_source *source)

@@ -6,6 +6,7 @@
  *   service.name    OTEL_SERVICE_NAME, or that of the attributes, or unknown_service:PROGRAM
  *   host.name, process.*                          from the trace
  *   container.id, k8s.pod.uid                     from /proc/PID/cgroup
+ *   evprof.memory.interval_bytes, evprof.budget   what the profiles are not exact by: sampled allocations, a budget
  *
  * An attribute that OTEL_RESOURCE_ATTRIBUTES has is not replaced.
  */
