@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "evprof/trace.h"
 #include "ship/command.h"
 #include "ship/put.h"
 #include "ship/shipped.h"
@@ -22,6 +23,7 @@
 #include "util/clock.h"
 #include "util/jitter.h"
 #include "util/output.h"
+#include "util/text.h"
 
 #define LOOK_MS 1000
 #define RETRY_MAX_MS 300000
@@ -138,38 +140,75 @@ static int look(struct shipping *shipping)
 
 /* --- a trace --- */
 
-/* Makes the copy that is shipped. Its folder is the owner's alone. */
-static bool make_copy(const struct shipping *shipping, const char *path, const char *name, char copy[PATH_MAX])
-{
-	const struct ship_request *request = shipping->request;
-
-	if (mkdirat(shipping->folder, COPY_FOLDER, 0700) < 0 && errno != EEXIST)
-		return false;
-	return snprintf(copy, PATH_MAX, "%s/" COPY_FOLDER "/%s", request->folder, name) < PATH_MAX &&
-	       ship_redact(&request->redact, path, copy, request->timeout_ms);
-}
-
 static bool hand_over(const struct ship_request *request, const char *path, const char *name)
 {
 	return request->store ? put_file(request->store, path, name, request->timeout_ms)
 			      : ship_command(request->command, path, name, request->timeout_ms);
 }
 
-static bool ship_one(const struct shipping *shipping, const char *name)
+/* Ships a redacted copy. Its folder is the owner's alone. */
+static bool ship_copy(const struct shipping *shipping, const char *path, const char *name)
 {
 	const struct ship_request *request = shipping->request;
-	bool redacts = request->redact.count || request->redact.arguments, sent;
-	char path[PATH_MAX], copy[PATH_MAX], shown[NAME_MAX + 1];
+	char copy[PATH_MAX];
+	bool sent;
 
-	snprintf(shown, sizeof(shown), "%s", name);
-	redact_text(&request->redact, name, strlen(shown), shown);
-	if (snprintf(path, sizeof(path), "%s/%s", request->folder, name) >= (int)sizeof(path))
+	if (mkdirat(shipping->folder, COPY_FOLDER, 0700) < 0 && errno != EEXIST) {
+		output_message("evprof ship: cannot make %s/" COPY_FOLDER ": %s", request->folder, strerror(errno));
 		return false;
-	if (!redacts)
-		return hand_over(request, path, shown);
-	sent = make_copy(shipping, path, shown, copy) && hand_over(request, copy, shown);
+	}
+	if (snprintf(copy, sizeof(copy), "%s/" COPY_FOLDER "/%s", request->folder, name) >= (int)sizeof(copy))
+		return false;
+	sent = ship_redact(&request->redact, path, copy, request->timeout_ms) && hand_over(request, copy, name);
 	unlink(copy);
 	return sent;
+}
+
+/*
+ * What traces differ in, besides their names: session and time of the header, which parts and snapshots share, size and
+ * time of the last change. Nothing of that is secret, and it stays when the trace is sent again.
+ */
+static uint64_t stamp_of(int folder, const struct shipped_one *one)
+{
+	struct trace_header header = {0};
+	struct {
+		uint64_t size_bytes;
+		int64_t changed_ns;
+	} file = {one->size_bytes, one->changed_ns};
+	int fd = openat(folder, one->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd >= 0 && pread(fd, &header, sizeof(header), 0) < (ssize_t)sizeof(header))
+		header = (struct trace_header){0};
+	if (fd >= 0)
+		close(fd);
+	return text_hash(text_hash(TEXT_HASH_BEGIN, (struct text){(const char *)&header, sizeof(header)}),
+			 (struct text){(const char *)&file, sizeof(file)});
+}
+
+/* The name without what matches. Others may become the same, so a stamp then tells it from them. */
+static void find_shown(const struct shipping *shipping, const struct shipped_one *one, char shown[NAME_MAX + 1])
+{
+	char ending[sizeof("-0123456789abcdef" ENDING)];
+	size_t length, most = NAME_MAX + 1 - sizeof(ending);
+
+	snprintf(shown, NAME_MAX + 1, "%s", one->name);
+	if (!redact_text(&shipping->request->redact, one->name, strlen(shown), shown))
+		return;
+	snprintf(ending, sizeof(ending), "-%016" PRIx64 ENDING, stamp_of(shipping->folder, one));
+	length = strlen(shown) - strlen(ENDING);
+	strcpy(shown + (length < most ? length : most), ending);
+}
+
+static bool ship_one(const struct shipping *shipping, const struct shipped_one *one)
+{
+	const struct ship_request *request = shipping->request;
+	char path[PATH_MAX], shown[NAME_MAX + 1];
+
+	if (snprintf(path, sizeof(path), "%s/%s", request->folder, one->name) >= (int)sizeof(path))
+		return false;
+	find_shown(shipping, one, shown);
+	return request->redact.count || request->redact.arguments ? ship_copy(shipping, path, shown)
+								  : hand_over(request, path, shown);
 }
 
 static void note_failure(struct shipping *shipping, struct shipped_one *one, int64_t now_ns)
@@ -200,7 +239,7 @@ static bool ship_due(struct shipping *shipping, bool last)
 			left = true;
 			continue;
 		}
-		if (!ship_one(shipping, one->name)) {
+		if (!ship_one(shipping, one)) {
 			note_failure(shipping, one, time_ns(CLOCK_MONOTONIC));
 			left = true;
 			continue;

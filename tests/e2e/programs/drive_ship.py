@@ -2,6 +2,7 @@
 is in the folder, those that are being written do not, and a restart sends nothing again. For test_ship.c. Prints "shipped".
 """
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -11,7 +12,7 @@ import time
 
 build = sys.argv[1]
 tool = os.path.join(build, "evprof")
-SECRET = "alice7"
+SECRET, OTHER = "alice7", "alice8"
 COMMAND = """#!/bin/sh
 # Two failures of each trace, by status and by a signal; then it arrives.
 echo "$2" >>tries
@@ -88,21 +89,45 @@ def judge(folder):
 
 
 def judge_redacted():
-    """A copy without the secret, which is also in the trace's name; the folder has the trace as it was. What goes before counts."""
+    """A copy without the secret, which is also in the trace's name; the folder has the trace as it was. What goes before counts.
+
+    Two traces whose names become the same arrive both: the names differ in what is appended.
+    """
     shutil.rmtree("arrived")
     os.mkdir("arrived")
     subprocess.run([tool, "run", "-q", "-o", "traces/%s.evp" % SECRET, sys.executable, "-c", "def %s(): pass\n%s()" % (SECRET, SECRET)],
                    check=True)
+    shutil.copy("traces/%s.evp" % SECRET, "traces/%s.evp" % OTHER)
     before = content("traces/%s.evp" % SECRET)
-    wait_for("the copy arrives", lambda: ended(ship("--once", "-e", SECRET), 0) and traces("arrived"))
-    if traces("arrived") != ["******.evp"] or SECRET.encode() in content("arrived/******.evp"):
+    wait_for("the copies arrive", lambda: ended(ship("--once", "-e", "alice[0-9]"), 0) and len(traces("arrived")) == 2)
+    if not all(re.match(r"\*{6}-[0-9a-f]{16}\.evp\Z", name) for name in traces("arrived")):
         sys.exit("arrived is %s" % traces("arrived"))
-    dumps = [subprocess.run([tool, "dump", path], check=True, stdout=subprocess.PIPE).stdout.decode()
-             for path in ("traces/%s.evp" % SECRET, "arrived/******.evp")]
-    if SECRET not in dumps[0] or dumps[0].replace(SECRET, "******") != dumps[1]:
-        sys.exit("the copy is another trace")
+    for name in traces("arrived"):
+        if SECRET.encode() in content("arrived/" + name):
+            sys.exit("the secret is in %s" % name)
+        dumps = [subprocess.run([tool, "dump", path], check=True, stdout=subprocess.PIPE).stdout.decode()
+                 for path in ("traces/%s.evp" % SECRET, "arrived/" + name)]
+        if SECRET not in dumps[0] or dumps[0].replace(SECRET, "******") != dumps[1]:
+            sys.exit("the copy is another trace")
     if content("traces/%s.evp" % SECRET) != before or os.path.exists("traces/.evprof-ship"):
         sys.exit("the folder has changed: %s" % os.listdir("traces"))
+
+
+def judge_no_copy():
+    """A folder that takes no copy: a line says why, and nothing is shipped."""
+    script = 'mount --bind traces traces && mount -o remount,bind,ro traces && exec "$@"'
+    apart = ["unshare", "-rm", "sh", "-c", script, "sh"]
+    if subprocess.run(apart + ["true"], stderr=subprocess.DEVNULL).returncode:
+        return
+    shutil.copy("traces/%s.evp" % SECRET, "traces/more.evp")
+    time.sleep(0.3)  # a new one may be written yet
+    shipper = subprocess.Popen(apart + [tool, "ship", "--retry", "0.1", "-e", SECRET, "traces", "true"], stderr=subprocess.PIPE)
+    line = shipper.stderr.readline().decode()
+    shipper.terminate()
+    ended(shipper, 1)
+    os.unlink("traces/more.evp")
+    if line != "evprof ship: cannot make traces/.evprof-ship: Read-only file system\n":
+        sys.exit("of a folder that takes no copy: %s" % line)
 
 
 def judge_removed():
@@ -156,6 +181,7 @@ with tempfile.TemporaryDirectory() as folder:
     os.chmod("command", stat.S_IRWXU)
     judge(folder)
     judge_redacted()
+    judge_no_copy()
     judge_removed()
     judge_daemon(folder)
     os.chdir("/")

@@ -108,6 +108,8 @@ class Checking(http.server.BaseHTTPRequestHandler):
         first = path not in self.tried
         self.tried.append(path)
         status = self.answers.pop(0) if first and self.answers else 200
+        if status == 200:
+            self.objects.setdefault(path, []).append(body)
         self.send_response(status)
         if status == 307:
             self.send_header("Location", "/stolen")
@@ -116,8 +118,6 @@ class Checking(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
         self.wfile.write(answer)
-        if status == 200:
-            self.objects.setdefault(path, []).append(body)
 
     def log_message(self, *ignored):
         pass
@@ -178,7 +178,9 @@ def judge_bounds():
     os.mkdir("secret")
     shutil.copy("trace.evp", "secret/shop7.evp")
     ended(start_ship("secret", "s3://bucket/{host}", "--once", "-e", "shop7"), 0)
-    body = Checking.objects["/bucket/%s/%s" % (socket.gethostname(), "%2A%2A%2A%2A%2A.evp")][0]
+    [key] = [key for key in Checking.objects
+             if re.match("/bucket/%s/(%%2A){5}-[0-9a-f]{16}[.]evp\\Z" % re.escape(socket.gethostname()), key)]
+    body = Checking.objects[key][0]
     if b"shop7" in body or body == content("trace.evp"):
         fail("the copy is not redacted")
 
