@@ -117,6 +117,38 @@ Test(check, peak_and_losses)
 	expect_check("--max-lost 0 TRACE", 0, "0 events lost");
 }
 
+/* A native realloc begins at the address where a block of Python's is later. */
+Test(check, peak_of_python_s_blocks_only)
+{
+	const uint64_t address = 0x1000;
+
+	begin_memory();
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_NATIVE, address, 500, 0, 1);
+	fixture_extended(fixture, thread, WIRE_REALLOC_BEGIN, 0, &address, 1, 1);
+	fixture_memory(fixture, thread, WIRE_REALLOC, WIRE_DOMAIN_NATIVE, 0x9000, 60000, address, 1);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_MEM, address, 1000, 0, 1);
+	fixture_memory(fixture, thread, WIRE_REALLOC, WIRE_DOMAIN_MEM, 0x2000, 3000, address, 1);
+	save(0);
+	expect_check("--max-alloc 1 TRACE", 1, "3000 bytes");
+}
+
+/* Where other threads free them. */
+Test(check, peak_of_the_blocks_of_one_thread)
+{
+	uint32_t other;
+
+	begin_memory();
+	other = fixture_thread(fixture, process, 11, 1000);
+	for (uint64_t address = 0x1000; address < 0x5000; address += 0x1000) {
+		fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_MEM, address, 1000, 0, 10);
+		fixture_memory(fixture, other, WIRE_MALLOC, WIRE_DOMAIN_MEM, address + 8, 70000, 0, 9);
+		fixture_memory(fixture, other, WIRE_FREE, WIRE_DOMAIN_MEM, address, 0, 0, 1);
+	}
+	save(0);
+	expect_check("--max-alloc 1 --thread 10 TRACE", 1, "1000 bytes");
+	expect_check("--max-alloc 1 --thread 11 TRACE", 1, "280000 bytes");
+}
+
 Test(check, lost_events)
 {
 	code(1, "a.py", 1, "f", "");

@@ -186,10 +186,8 @@ static int pass_block(struct blocks *blocks, uint32_t thread, uint32_t head, con
 	if (error || !address)
 		return error;
 	end_at(blocks, address, false);
-	*made =
-	    (struct heap_block){.address = address,
-				.bytes = wire_memory_size(head, extra[0]),
-				.source = wire_memory_domain(head) == WIRE_DOMAIN_NATIVE ? BLOCK_MALLOC : BLOCK_PYTHON};
+	*made = (struct heap_block){
+	    .address = address, .bytes = wire_memory_size(head, extra[0]), .source = blocks_source_of(head)};
 	return 0;
 }
 

@@ -91,6 +91,14 @@ static inline bool blocks_is_event(unsigned kind)
 	return wire_is_memory(kind) || kind == WIRE_MMAP || kind == WIRE_MUNMAP;
 }
 
+/* What allocates or frees by such an event. */
+static inline enum block_source blocks_source_of(uint32_t head)
+{
+	if (!wire_is_memory(wire_head_kind(head)))
+		return BLOCK_MAPPED;
+	return wire_memory_domain(head) == WIRE_DOMAIN_NATIVE ? BLOCK_MALLOC : BLOCK_PYTHON;
+}
+
 /* Whether blocks_pass() wants events of that kind: memory events, and the bookkeeping of moves. */
 static inline bool blocks_want(unsigned kind)
 {

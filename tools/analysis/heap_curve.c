@@ -15,6 +15,7 @@ struct point {
 };
 
 struct heap {
+	const struct filter *filter;
 	int64_t every_ns;
 	void (*sample)(void *owner, int64_t ns, uint64_t bytes);
 	void *owner;
@@ -28,27 +29,25 @@ struct heap {
 	struct point low, high, last;
 };
 
+/* Such an event has a point, even if it changes nothing. */
+static bool is_of_sources(uint32_t head, unsigned sources)
+{
+	unsigned kind = wire_head_kind(head);
+
+	return blocks_is_event(kind) && sources >> blocks_source_of(head) & 1;
+}
+
 static void heap_gone(void *user, const struct heap_block *gone, int more, bool freed)
 {
 	struct heap *heap = user;
 
 	(void)more, (void)freed;
-	if (!(heap->sources >> gone->source & 1))
+	if (!gone->owner || !(heap->sources >> gone->source & 1))
 		return;
 	heap->bytes -= gone->source == BLOCK_MAPPED ? gone->bytes : estimate_bytes(heap->interval, gone->bytes);
 }
 
-/* The address of a block is in one domain at a time, so those of Python can be followed alone. */
-static bool heap_takes(uint32_t head, unsigned sources)
-{
-	unsigned kind = wire_head_kind(head);
-
-	if (sources != HEAP_PYTHON || !blocks_is_event(kind))
-		return blocks_want(kind);
-	return wire_is_memory(kind) && wire_memory_domain(head) != WIRE_DOMAIN_NATIVE;
-}
-
-/* Mappings of files are no memory of the program's. */
+/* Blocks of threads that are not shown have no owner. Mappings of files are no memory of the program's. */
 static int heap_event(struct heap *heap, const struct merge_event *event)
 {
 	struct heap_block made;
@@ -56,7 +55,9 @@ static int heap_event(struct heap *heap, const struct merge_event *event)
 
 	if (error || !made.address || made.source == BLOCK_OF_FILE)
 		return error;
-	if (heap->sources >> made.source & 1)
+	if (!made.back)
+		made.owner = filter_thread(heap->filter, event->thread);
+	if (made.owner && heap->sources >> made.source & 1)
 		heap->bytes += made.source == BLOCK_MAPPED ? made.bytes : estimate_bytes(heap->interval, made.bytes);
 	return blocks_add(&heap->blocks, &made);
 }
@@ -98,10 +99,11 @@ static void add_point(struct heap *heap, int64_t ns)
 int heap_curve(struct trace *trace, const struct trace_process *process, const struct filter *filter, unsigned sources,
 	       int64_t every_ns, void (*sample)(void *owner, int64_t ns, uint64_t bytes), void *owner)
 {
-	struct heap heap = {.sources = sources, .every_ns = every_ns, .sample = sample, .owner = owner};
+	struct heap heap = {
+	    .filter = filter, .sources = sources, .every_ns = every_ns, .sample = sample, .owner = owner};
 	struct merge_event event = {0};
 	struct merge merge;
-	int error = merge_open_process(&merge, trace, process, filter);
+	int error = merge_open_process(&merge, trace, process);
 
 	if (error)
 		return error;
@@ -115,10 +117,10 @@ int heap_curve(struct trace *trace, const struct trace_process *process, const s
 
 		if (ns >= filter_to(filter))
 			break;
-		if (!heap_takes(event.head, sources) || ns < filter_from(filter))
+		if (!blocks_want(wire_head_kind(event.head)) || ns < filter_from(filter))
 			continue;
 		error = heap_event(&heap, &event);
-		if (blocks_is_event(wire_head_kind(event.head)))
+		if (is_of_sources(event.head, sources) || heap.bytes != heap.last.bytes)
 			add_point(&heap, ns);
 	}
 	if (!error)

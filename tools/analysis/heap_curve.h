@@ -18,7 +18,8 @@
 /*
  * Calls sample() with a time (ns since the start of the trace) and the live bytes from that time until the next call.
  * Each step of every_ns has its lowest, highest and last value, if they differ; every_ns 0: each event. Blocks
- * allocated before recording count nothing. With a time range only its events are read, and the curve starts at 0.
+ * allocated before recording count nothing. With a time range only its events are read, and the curve starts at 0. With
+ * --thread the blocks that its thread has allocated count, until any thread frees them.
  * sources: a bit for each enum block_source that counts. Returns 0 or -ENOMEM.
  */
 #define HEAP_NAMES                                                                                                     \

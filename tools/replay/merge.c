@@ -82,8 +82,7 @@ int merge_open(struct merge *merge, struct trace *trace,
 	return error;
 }
 
-int merge_open_process(struct merge *merge, struct trace *trace, const struct trace_process *process,
-		       const struct filter *filter)
+int merge_open_process(struct merge *merge, struct trace *trace, const struct trace_process *process)
 {
 	int error = make_room(merge, trace, process->thread_count);
 	size_t i;
@@ -91,7 +90,7 @@ int merge_open_process(struct merge *merge, struct trace *trace, const struct tr
 	for (i = 0; !error && i < process->thread_count; i++) {
 		const struct trace_thread *thread = trace->threads[process->threads[i]];
 
-		if (thread->place_count && filter_thread(filter, thread))
+		if (thread->place_count)
 			add_thread(merge, thread);
 	}
 	return error;

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "replay/filter.h"
 #include "trace/reader.h"
 #include "util/time_heap.h"
 
@@ -48,12 +47,8 @@ struct merge_event {
 int merge_open(struct merge *merge, struct trace *trace,
 	       bool (*wanted)(void *owner, const struct trace_process *process, const struct trace_thread *thread),
 	       void *owner);
-/*
- * Opens the threads of one process that --thread does not exclude, at a cost independent of other processes. Returns
- * the same.
- */
-int merge_open_process(struct merge *merge, struct trace *trace, const struct trace_process *process,
-		       const struct filter *filter);
+/* Opens the threads of one process, at a cost independent of other processes. Returns the same. */
+int merge_open_process(struct merge *merge, struct trace *trace, const struct trace_process *process);
 /* Skips the chunks that end before that time (CLOCK_MONOTONIC, ns). Call it right after opening. */
 void merge_skip(struct merge *merge, int64_t ns);
 /* Leaves out the chunks that begin at that time or later; events from it on may come. */
