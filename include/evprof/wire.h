@@ -198,13 +198,14 @@ enum wire_kind {
 };
 
 /*
- * The value of a WIRE_MMAP. WIRE_MMAP_MOVED: it is what the thread's WIRE_MUNMAP before has taken away, of a file or
- * not. At the same address, with the same size, nothing has changed: the call failed.
+ * The value of a WIRE_MMAP. WIRE_MMAP_MOVED: it is what the thread's WIRE_MUNMAP before has taken away, of whichever
+ * value. At the same address, with the same size, nothing has changed: the call failed.
  */
 enum wire_mmap {
 	WIRE_MMAP_ANONYMOUS = 0,
 	WIRE_MMAP_FILE = 1,
-	WIRE_MMAP_MOVED = 2, /* mremap() */
+	WIRE_MMAP_MOVED = 2,  /* mremap() */
+	WIRE_MMAP_SHARED = 3, /* anonymous, too, but shared memory: MAP_SHARED */
 };
 
 /* The value of a WIRE_ARGUMENT: its type, and whether its text was cut. */

@@ -232,13 +232,20 @@ static void record_mmap(const void *address, size_t size, unsigned value)
 	hooks_malloc_record_mapping(WIRE_MMAP, address == MAP_FAILED ? NULL : address, size, value);
 }
 
+static unsigned mapping_value(int flags)
+{
+	if (!(flags & MAP_ANONYMOUS))
+		return WIRE_MMAP_FILE;
+	return flags & MAP_SHARED ? WIRE_MMAP_SHARED : WIRE_MMAP_ANONYMOUS;
+}
+
 #define RECORD_MMAP(name, type, parameters, arguments)                                                                 \
 	static __attribute__((noinline)) type recorded_##name parameters                                               \
 	{                                                                                                              \
 		type address;                                                                                          \
                                                                                                                        \
 		BELOW(address, real.name arguments);                                                                   \
-		record_mmap(address, size, (flags & MAP_ANONYMOUS) ? WIRE_MMAP_ANONYMOUS : WIRE_MMAP_FILE);            \
+		record_mmap(address, size, mapping_value(flags));                                                      \
 		return address;                                                                                        \
 	}
 
@@ -283,7 +290,7 @@ static __attribute__((noinline)) void *recorded_remap(void *old, size_t old_size
 		hooks_malloc_record_mapping(WIRE_MUNMAP, old, old_size, 0);
 	BELOW(address, real.remap(old, old_size, size, flags, at));
 	if (!moves)
-		record_mmap(address, size, WIRE_MMAP_ANONYMOUS);
+		record_mmap(address, size, WIRE_MMAP_SHARED);
 	else if (address != MAP_FAILED)
 		record_mmap(address, size, WIRE_MMAP_MOVED);
 	else

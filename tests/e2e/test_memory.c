@@ -233,6 +233,8 @@ static void expect_parts(const struct outcome *outcome)
 	expect(outcome, llabs(found - all * 1024) < 4 << 20, "%lld bytes, by its own reading %lld", found, all * 1024);
 	expect(outcome, llabs(found_files - files * 1024) < 1 << 20, "%lld of files, %lld", found_files, files * 1024);
 	expect(outcome, json_integer_value(json_object_get(end, "python_bytes")) > 30000000, "the blocks are alive");
+	expect(outcome, json_integer_value(json_object_get(end, "mapped_bytes")) >= 20 << 20, "the mapping, too");
+	expect(outcome, json_integer_value(json_object_get(end, "rest_bytes")) > -(4 << 20), "each counts once");
 	json_decref(processes);
 }
 

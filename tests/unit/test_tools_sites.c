@@ -445,6 +445,18 @@ Test(sites, ranges_that_move)
 			"10,\"main\",\"/x/app.py\",2,4096,4096,8192,2,0\n");
 }
 
+/* Three pages are left of shared ranges, one of which has moved, and one page of another. */
+static void share_ranges(void)
+{
+	mapped(A, 3 * PAGE, WIRE_MMAP_SHARED);
+	mapped(3 * A, PAGE, 0);
+	moved(A, PAGE, 2 * A, PAGE);
+	moved(A + PAGE, 2 * PAGE, A + PAGE, 2 * PAGE);
+	mapped(4 * A, 2 * PAGE, WIRE_MMAP_SHARED);
+	unmapped(4 * A, PAGE);
+	unmapped(4 * A + PAGE, PAGE);
+}
+
 #define PAGES 64
 
 struct page_model {
@@ -534,6 +546,19 @@ Test(sites, ranges_that_move_in_what_is_alive, .init = NULL)
 	move_ranges();
 	expect_threads("10,\"thread (10)\",69632,69632,73728,3,0\n", "10,end,all,,69632,2\n");
 	cr_expect(strstr(ran.out, "10,allocated,all,,73728,3\n"), "%s", ran.out);
+}
+
+Test(sites, shared_ranges_in_what_is_alive, .init = NULL)
+{
+	const char *first;
+
+	begin_process("\"mem\",\"malloc\"");
+	stack(MAIN);
+	share_ranges();
+	expect_threads("10,\"thread (10)\",24576,16384,28672,4,0\n", "10,end,all,,16384,3\n");
+	run(cmd_dump, "OTHER");
+	first = strstr(ran.out, "\tshared\n");
+	cr_expect(first && strstr(first + 1, "\tshared\n") && strstr(ran.out, "\tanonymous\n"), "%s", ran.out);
 }
 
 /* No event shows when it ended: that is right before the next one. The times of other threads lie between. */
@@ -759,6 +784,36 @@ Test(sites, slack_of_malloc_is_a_part_of_the_rest)
 	save_resident(5000);
 	run(cmd_memory, "--json TRACE");
 	cr_expect(strstr(ran.out, "\"malloc_slack_bytes\": 404}"), "%s", ran.out);
+}
+
+/* The kernel has shared ranges in the shared memory: six pages at the peak; at the end two, as one is not touched. */
+static void save_shared(void)
+{
+	made(0x100, 1000);
+	share_ranges();
+	fixture_meta(fixture, 0,
+		     "{\"type\":\"resident\",\"process\":0,\"peak_bytes\":24000,\"samples\":"
+		     "[[1900,20000,3000,24576]]}");
+	fixture_meta(fixture, 0,
+		     "{\"type\":\"process_end\",\"process\":0,\"how\":\"exit\",\"resident\":{\"ticks\":2000,"
+		     "\"files\":0,\"stacks\":0,\"heap\":0,\"anonymous\":10000,\"shared\":8192,\"evprof\":0}}");
+	save(0);
+}
+
+Test(sites, shared_ranges_are_of_the_shared_memory)
+{
+	save_shared();
+	run(cmd_memory, "--json TRACE");
+	cr_expect(strstr(ran.out, "\"python_bytes\": 1000, \"mapped_bytes\": 16384, \"files_bytes\": 3000, "
+				  "\"shared_bytes\": 12288, \"rest_bytes\": 14904}"),
+		  "%s", ran.out);
+	cr_expect(strstr(ran.out, "\"python_bytes\": 1000, \"mapped_bytes\": 16384, \"rest_bytes\": 808}"), "%s",
+		  ran.out);
+	run(cmd_memory, "TRACE");
+	cr_expect(strstr(ran.out, "in use    heap 4.98 KiB in 17.8 KiB resident, 9.77 KiB of them anonymous: 51 %\n"),
+		  "%s", ran.out);
+	run(cmd_dump, "TRACE");
+	cr_expect(strstr(ran.out, "\tshared\n"), "%s", ran.out);
 }
 
 Test(sites, share_of_the_resident_size)

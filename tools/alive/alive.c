@@ -234,14 +234,16 @@ static int add_range(struct alive *alive, struct mapped_range range, const struc
 	return mapped_ranges_add(&alive->ranges, &range);
 }
 
-static int count_range(struct alive *alive, const struct alive_mapping *mapping)
+static int count_range(struct alive *alive, const struct alive_mapping *mapping, bool shared)
 {
 	const struct alive_mapper mapper = {mapping->ticks, mapping->stack};
-	uint64_t bytes = mapping->range.end - mapping->range.begin;
+	struct mapped_range range = mapping->range;
+	uint64_t bytes = range.end - range.begin;
 	struct alive_sum weight = weight_of(alive, bytes, true);
 	int error = count(alive, mapping->stack, wire_freed_value(0, true, bytes), &weight, 1);
 
-	return error ? error : add_range(alive, mapping->range, &mapper);
+	range.shared = shared;
+	return error ? error : add_range(alive, range, &mapper);
 }
 
 /* Back where it was, or elsewhere: then it counts as a new one. */
@@ -253,7 +255,7 @@ static int apply_moved(struct alive *alive, const struct alive_mapping *mapping)
 	if (!unmapped)
 		return 0;
 	if (range->begin != unmapped->range.begin || range->end != unmapped->range.end)
-		return count_range(alive, mapping);
+		return count_range(alive, mapping, unmapped->part.shared);
 	return add_range(alive, unmapped->part, &unmapped->mapper);
 }
 
@@ -269,8 +271,8 @@ static int apply(struct alive *alive, const struct alive_mapping *mapping)
 		alive->unmapped[alive->unmapped_count++ % ALIVE_UNMAPPED] = unmapping.unmapped;
 	else if (mapping->head >> WIRE_VALUE_SHIFT == WIRE_MMAP_MOVED)
 		error = apply_moved(alive, mapping);
-	else if (mapping->head >> WIRE_VALUE_SHIFT == WIRE_MMAP_ANONYMOUS)
-		error = count_range(alive, mapping);
+	else if (mapping->head >> WIRE_VALUE_SHIFT != WIRE_MMAP_FILE)
+		error = count_range(alive, mapping, range->shared);
 	return error;
 }
 

@@ -214,7 +214,7 @@ static int take_mapping(struct alive_thread *thread, uint32_t head, const uint64
 	    .range = mapped_range_of(head, extra),
 	    .from = thread->unmapped,
 	    .ticks = thread->replayed.replay.now,
-	    .head = wire_extended(wire_head_kind(head), 2, value > WIRE_MMAP_MOVED ? WIRE_MMAP_FILE : value)};
+	    .head = wire_extended(wire_head_kind(head), 2, value > WIRE_MMAP_SHARED ? WIRE_MMAP_FILE : value)};
 	int error = 0;
 
 	if (mapping.range.begin == mapping.range.end)
@@ -230,7 +230,7 @@ static int take_mapping(struct alive_thread *thread, uint32_t head, const uint64
 						 .mapped = true};
 		if (value == WIRE_MMAP_FILE) /* no memory of the program's */
 			thread->latest.address = 0;
-		thread->process->any |= value == WIRE_MMAP_ANONYMOUS;
+		thread->process->any |= value == WIRE_MMAP_ANONYMOUS || value == WIRE_MMAP_SHARED;
 		error = mapping.stack ? 0 : -ENOMEM;
 	}
 	return error ? error : alive_map(set_of(thread), &mapping);

@@ -165,8 +165,9 @@ static void add_alive(struct writing *writing, const struct alive *alive)
 	for (size_t i = 0; i < alive->ranges.count; i++) {
 		const struct mapped_range *range = &alive->ranges.at[i];
 		const struct alive_mapper *mapper = &alive->mappers[range->owner];
-		const struct item item = {mapper->ticks, range->begin, range->end - range->begin, mapper->stack,
-					  wire_extended(WIRE_MMAP, 2, 0)};
+		const struct item item = {
+		    mapper->ticks, range->begin, range->end - range->begin, mapper->stack,
+		    wire_extended(WIRE_MMAP, 2, range->shared ? WIRE_MMAP_SHARED : WIRE_MMAP_ANONYMOUS)};
 
 		add(writing, &item);
 	}

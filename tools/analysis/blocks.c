@@ -22,7 +22,10 @@ static uint64_t value_of(const struct heap_block *block)
 
 static struct heap_block block_of(uint64_t address, uint64_t value, uint64_t bytes)
 {
-	return (struct heap_block){address, bytes, (uint32_t)(value >> 32), ((uint32_t)value >> SIZE_BITS) - 1, false};
+	return (struct heap_block){.address = address,
+				   .bytes = bytes,
+				   .owner = (uint32_t)(value >> 32),
+				   .source = ((uint32_t)value >> SIZE_BITS) - 1};
 }
 
 /* The slot of an address, or the one that it would get. There is at least one slot. */
@@ -201,7 +204,8 @@ static void range_gone(void *user, const struct mapped_range *part, int more)
 {
 	struct unmapping *unmapping = user;
 	const struct blocks *blocks = unmapping->blocks;
-	const struct heap_block gone = {part->begin, part->end - part->begin, part->owner, BLOCK_MAPPED, false};
+	const struct heap_block gone = {part->begin, part->end - part->begin, part->owner, BLOCK_MAPPED, false,
+					part->shared};
 
 	if (unmapping->first.begin == unmapping->first.end)
 		unmapping->first = *part;
@@ -217,6 +221,7 @@ static void set_moved(const struct blocks *blocks, uint32_t thread, const struct
 	if (!move || move->part.begin == move->part.end)
 		return;
 	made->source = BLOCK_MAPPED;
+	made->shared = move->part.shared;
 	if (range->begin != move->unmapped.begin || range->end != move->unmapped.end)
 		return;
 	made->address = move->part.begin;
@@ -244,7 +249,9 @@ static int pass_mapping(struct blocks *blocks, uint32_t thread, uint32_t head, c
 	} else if (range.begin != range.end) {
 		*made = (struct heap_block){.address = range.begin,
 					    .bytes = range.end - range.begin,
-					    .source = value == WIRE_MMAP_ANONYMOUS ? BLOCK_MAPPED : BLOCK_OF_FILE};
+					    .source = value == WIRE_MMAP_ANONYMOUS || range.shared ? BLOCK_MAPPED
+												   : BLOCK_OF_FILE,
+					    .shared = range.shared};
 		if (value == WIRE_MMAP_MOVED)
 			set_moved(blocks, thread, &range, made);
 	}
@@ -267,7 +274,7 @@ int blocks_pass(struct blocks *blocks, uint32_t thread, uint32_t head, const uin
 
 int blocks_add(struct blocks *blocks, const struct heap_block *made)
 {
-	const struct mapped_range range = {made->address, made->address + made->bytes, made->owner};
+	const struct mapped_range range = {made->address, made->address + made->bytes, made->owner, made->shared};
 
 	if (made->source == BLOCK_MAPPED)
 		return mapped_ranges_add(&blocks->ranges, &range);

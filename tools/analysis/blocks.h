@@ -41,7 +41,8 @@ struct heap_block {
 	uint64_t bytes;
 	uint32_t owner; /* the caller's */
 	enum block_source source;
-	bool back; /* a mapped range that has not ended, with its owner: the call failed */
+	bool back;   /* a mapped range that has not ended, with its owner: the call failed */
+	bool shared; /* as in struct mapped_range */
 };
 
 /*

@@ -77,6 +77,8 @@ static void live_gone(void *user, const struct heap_block *gone, int more, bool 
 	change_sum(live, gone->owner, gone->source, (uint64_t)(int64_t)more * weight.blocks, -weight.bytes);
 	if (is_in_heap(gone))
 		live->heap_bytes -= weight.bytes;
+	if (gone->shared)
+		live->shared_bytes -= weight.bytes;
 	if (more >= 0 || !freed || *live->latest_here != gone->address || live->interval)
 		return;
 	allocation_was_temporary(live, gone->owner, gone->bytes);
@@ -93,6 +95,8 @@ static int live_made(struct live *live, const struct heap_block *made)
 	change_sum(live, made->owner, made->source, weight.blocks, weight.bytes);
 	if (is_in_heap(made))
 		live->heap_bytes += weight.bytes;
+	if (made->shared)
+		live->shared_bytes += weight.bytes;
 	note_peak(live);
 	return 0;
 }
@@ -330,6 +334,7 @@ static int take_mark(struct live *live, struct call_walk *walk, uint32_t head, c
 static void note_resident(struct live *live)
 {
 	memcpy(live->resident_sources, live->sources, sizeof(live->sources));
+	live->resident_shared_bytes = live->shared_bytes;
 	live->resident_ticks = 0;
 }
 

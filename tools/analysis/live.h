@@ -130,6 +130,8 @@ struct live {
 	bool inside;		 /* between two marks, or there are none: allocations count */
 	uint64_t sources[BLOCK_SOURCES]; /* bytes of live blocks; when the resident size was most */
 	uint64_t resident_sources[BLOCK_SOURCES];
+	uint64_t shared_bytes; /* of live shared ranges; when the resident size was most */
+	uint64_t resident_shared_bytes;
 	uint64_t shown_sources[BLOCK_SOURCES]; /* of the shown threads'; at the peak; at the end, if that is set */
 	uint64_t peak_sources[BLOCK_SOURCES];
 	uint64_t end_sources[BLOCK_SOURCES];

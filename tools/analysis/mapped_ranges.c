@@ -102,6 +102,7 @@ struct mapped_range mapped_range_of(uint32_t head, const uint64_t *extra)
 
 	if (wire_extra_words(head) < 2 || !extra[0] || extra[1] > UINT64_MAX - PAGE_BYTES - extra[0])
 		return range;
+	range.shared = wire_head_kind(head) == WIRE_MMAP && head >> WIRE_VALUE_SHIFT == WIRE_MMAP_SHARED;
 	range.begin = extra[0];
 	range.end = extra[0] + (extra[1] + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 	return range;

@@ -7,6 +7,7 @@
 #ifndef EVPROF_TOOLS_ANALYSIS_MAPPED_RANGES_H
 #define EVPROF_TOOLS_ANALYSIS_MAPPED_RANGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ struct mapped_range {
 	uint64_t begin;
 	uint64_t end;	/* the first byte after it */
 	uint32_t owner; /* the caller's */
+	bool shared;	/* WIRE_MMAP_SHARED: no anonymous memory for the kernel */
 };
 
 /* All zeros: none. */

@@ -35,16 +35,22 @@ uint64_t resident_peak_ticks(const struct trace_process *process)
 	return peak ? peak->ticks : 0;
 }
 
-/* Adds live blocks and the rest to the parts that the kernel knows. */
-static void add_blocks(struct resident *resident, const uint64_t sources[BLOCK_SOURCES])
+/*
+ * Adds live blocks and the rest to the parts that the kernel knows. Shared ranges are taken off the shared memory, as
+ * far as they are resident there.
+ */
+static void add_blocks(struct resident *resident, const uint64_t sources[BLOCK_SOURCES], uint64_t shared)
 {
-	int64_t rest = (int64_t)resident->anonymous;
+	uint64_t touched = (uint64_t)resident->parts[RESIDENT_SHARED];
 
+	touched = touched < shared ? touched : shared;
 	for (unsigned i = 0; i < BLOCK_SOURCES; i++) {
 		resident->parts[i] = (int64_t)sources[i];
 		resident->in_use += sources[i];
 	}
-	resident->parts[RESIDENT_REST] = (int64_t)((uint64_t)rest - resident->in_use);
+	resident->parts[RESIDENT_SHARED] -= (int64_t)touched;
+	resident->parts[RESIDENT_REST] = (int64_t)(resident->anonymous + touched - resident->in_use);
+	resident->in_use -= shared;
 	resident->known = true;
 }
 
@@ -61,7 +67,7 @@ struct resident resident_at_peak(const struct trace *trace, const struct trace_p
 	resident.anonymous = peak->anonymous;
 	resident.parts[RESIDENT_FILES] = (int64_t)peak->file;
 	resident.parts[RESIDENT_SHARED] = (int64_t)peak->shared;
-	add_blocks(&resident, live->resident_sources);
+	add_blocks(&resident, live->resident_sources, live->resident_shared_bytes);
 	return resident;
 }
 
@@ -103,7 +109,7 @@ struct resident resident_at_end(const struct trace *trace, const struct trace_pr
 	resident.bytes = resident.anonymous;
 	for (unsigned i = RESIDENT_STACKS; i < RESIDENT_HEAP_SLACK; i++)
 		resident.bytes += (uint64_t)resident.parts[i];
-	add_blocks(&resident, live->sources);
+	add_blocks(&resident, live->sources, live->shared_bytes);
 	split_rest(&resident, member_bytes(object, "heap"), live);
 	return resident;
 }

@@ -3,12 +3,13 @@
  * mappings. For evprof memory.
  *
  * At the peak the collector knows anonymous memory, files and shared memory apart; at the end of a process that came
- * to it by itself also stacks and evprof's rings. The live blocks of that time are taken off the anonymous memory.
- * What remains is what allocators hold and nobody uses, their own tables, and memory from before the recording. At the
- * end the slack of malloc() is a part of its own, free blocks, heads and rounding: what is resident of brk() and of
- * glibc's arenas without the live blocks that are there by their size and address. It is at most what remains. The
- * rest is that of Python's arenas, and what is not known. Blocks count as they were asked for: where the program has
- * not touched them the rest is too small, and may be negative. So the parts always add up to the resident size.
+ * to it by itself also stacks and evprof's rings. The live blocks of that time are taken off the anonymous memory;
+ * shared ranges among them (WIRE_MMAP_SHARED) off the shared memory, as far as they are resident there. What remains
+ * is what allocators hold and nobody uses, their own tables, and memory from before the recording. At the end the slack
+ * of malloc() is a part of its own, free blocks, heads and rounding: what is resident of brk() and of glibc's arenas
+ * without the live blocks that are there by their size and address. It is at most what remains. The rest is that of
+ * Python's arenas, and what is not known. Blocks count as they were asked for: where the program has not touched them
+ * the rest is too small, and may be negative. So the parts always add up to the resident size.
  */
 #ifndef EVPROF_TOOLS_ANALYSIS_RESIDENT_H
 #define EVPROF_TOOLS_ANALYSIS_RESIDENT_H
@@ -35,8 +36,8 @@ struct resident {
 	bool known;
 	int64_t ns; /* since the start of the trace */
 	uint64_t bytes;
-	uint64_t in_use;    /* of the live blocks */
-	uint64_t anonymous; /* in which they are */
+	uint64_t in_use;    /* of the live blocks in anonymous memory */
+	uint64_t anonymous; /* all of it */
 	int64_t parts[RESIDENT_PARTS];
 };
 

@@ -175,9 +175,10 @@ static void put_mapping(struct output *output, uint32_t head, const uint64_t *ex
 	output_char(output, '\t');
 	output_u64(output, extra[1]);
 	if (wire_head_kind(head) == WIRE_MMAP)
-		output_string(output, head >> WIRE_VALUE_SHIFT == WIRE_MMAP_MOVED  ? "\tmoved"
-				      : head >> WIRE_VALUE_SHIFT == WIRE_MMAP_FILE ? "\tfile"
-										   : "\tanonymous");
+		output_string(output, head >> WIRE_VALUE_SHIFT == WIRE_MMAP_MOVED    ? "\tmoved"
+				      : head >> WIRE_VALUE_SHIFT == WIRE_MMAP_FILE   ? "\tfile"
+				      : head >> WIRE_VALUE_SHIFT == WIRE_MMAP_SHARED ? "\tshared"
+										     : "\tanonymous");
 }
 
 static void put_native_stack(struct output *output, const struct trace_process *process, uint32_t frame)
