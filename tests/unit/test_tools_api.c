@@ -207,6 +207,34 @@ Test(api, one_thread_and_several)
 	expect_columns(true, true);
 }
 
+/* It frees a block of another thread. */
+Test(api, blocks_of_hidden_threads)
+{
+	static const char *const options[] = {"thread", "12", NULL};
+	struct fixture *other = fixture_new();
+	struct evprof_column size, tid;
+	struct evprof_table *table;
+	struct evprof_trace *opened;
+
+	fixture_meta(other, 0,
+		     "{\"type\":\"process\",\"process\":0,\"pid\":10,\"ppid\":1,\"start\":\"exec\","
+		     "\"python\":\"3.11.2\",\"clock_kind\":0,\"clock_shift\":0,\"start_ticks\":0,"
+		     "\"events\":[\"mem\"]}");
+	other->processes = 1;
+	fixture_thread(other, 0, 11, 1000);
+	fixture_thread(other, 0, 12, 1000);
+	fixture_memory(other, 0, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 4096, 64, 0, 1);
+	fixture_memory(other, 1, WIRE_FREE, WIRE_DOMAIN_OBJ, 4096, 0, 0, 2);
+	opened = open_other(other);
+	cr_assert_eq(evprof_trace_table(opened, "events", options, &table, error, sizeof(error)), 0, "%s", error);
+	cr_assert_eq(evprof_table_rows(table), 1);
+	size = column_of(table, "value2");
+	tid = column_of(table, "tid");
+	cr_expect(((const int64_t *)size.data)[0] == -64 && ((const int32_t *)tid.data)[0] == 12);
+	evprof_table_free(table);
+	evprof_trace_close(opened);
+}
+
 /* A damaged trace of a few bytes may have a million ids without a definition. */
 Test(api, unknown_functions_share_a_name)
 {

@@ -193,6 +193,48 @@ Test(csv, all_threads_in_one_order)
 						 "15,16,0,free,f,lib/b.py,20,,,-1,10,12,0\n");
 }
 
+/* A process that records memory, as the others do not. */
+static void begin_memory(void)
+{
+	fixture_free(fixture);
+	fixture = fixture_new();
+	process = 0;
+	fixture->processes = 1;
+	fixture_meta(
+	    fixture, 0,
+	    "{\"type\":\"process\",\"process\":0,\"pid\":10,\"ppid\":1,\"start\":\"exec\",\"python\":\"3.11.2\","
+	    "\"argv\":[],\"exe\":\"\",\"cwd\":\"/\",\"host\":\"h\",\"program\":\"a\",\"clock_kind\":0,"
+	    "\"clock_shift\":0,\"start_ticks\":0,\"events\":[\"mem\"]}");
+	thread = fixture_thread(fixture, process, 11, 1000);
+}
+
+/* The sizes of blocks are known whoever allocated them, and whoever has freed one at that address before. */
+Test(csv, blocks_of_hidden_threads)
+{
+	const uint64_t moved = 0x30;
+	uint32_t other;
+
+	begin_memory();
+	other = fixture_thread(fixture, process, 12, 1000);
+	memory(WIRE_MALLOC, 0x10, 100, 0);						    /* 1001 */
+	fixture_memory(fixture, other, WIRE_FREE, WIRE_DOMAIN_OBJ, 0x10, 0, 0, 2);	    /* 1002 */
+	fixture_memory(fixture, other, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x10, 7, 0, 0);	    /* 1002 */
+	fixture_memory(fixture, other, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x20, 9, 0, 0);	    /* 1002 */
+	fixture_memory(fixture, other, WIRE_MALLOC, WIRE_DOMAIN_OBJ, moved, 500, 0, 0);	    /* 1002 */
+	fixture_extended(fixture, other, WIRE_REALLOC_BEGIN, 0, &moved, 1, 0);		    /* 1002 */
+	fixture_memory(fixture, thread, WIRE_FREE, WIRE_DOMAIN_OBJ, 0x10, 0, 0, 2);	    /* 1003 */
+	memory(WIRE_REALLOC, 0x40, 11, 0x20);						    /* 1004 */
+	memory(WIRE_MALLOC, moved, 3, 0);						    /* 1005 */
+	fixture_memory(fixture, other, WIRE_REALLOC, WIRE_DOMAIN_OBJ, 0x50, 600, moved, 4); /* 1006 */
+	fixture_memory(fixture, thread, WIRE_FREE, WIRE_DOMAIN_OBJ, moved, 0, 0, 2);	    /* 1007 */
+	fixture_memory(fixture, thread, WIRE_FREE, WIRE_DOMAIN_OBJ, 0x50, 0, 0, 1);	    /* 1008 */
+#define END ",,,-1,,,-1,10,11,0\n"
+	expect_rows("--since-start --thread 11",
+		    "0,16,100,malloc" END "2,16,-7,free" END "3,32,-9,realloc_free" END "3,64,11,realloc" END
+		    "4,48,3,malloc" END "6,48,-3,free" END "7,80,-600,free" END);
+	cr_expect(export("--since-start --thread 11 --no-freed-sizes") == 0 && strstr(ran.out, "\n2,16,0,free"));
+}
+
 /* main 0-100: f 10-50: g 20-25; deque.append 60-90: g 65-85. A malloc in each. */
 static void nested(void)
 {

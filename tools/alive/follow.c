@@ -343,8 +343,8 @@ static int take_thread(struct alive_follow *follow, struct alive_process *proces
 
 bool alive_takes(const struct trace_process *process)
 {
-	return (trace_process_records(process, "mem") || trace_process_records(process, "malloc")) &&
-	       !trace_process_records(process, "call") && !trace_process_sample_rate(process);
+	return trace_process_records_memory(process) && !trace_process_records(process, "call") &&
+	       !trace_process_sample_rate(process);
 }
 
 /* What is left is that it was there. Its threads are gone. */

@@ -20,11 +20,6 @@ const char *const memory_by_names[MEMORY_BYS + 1] = {
 
 const char *const memory_kind_names[MEMORY_KINDS] = {"program", "imports", "caches", "interned", "interpreter"};
 
-static bool memory_recorded(const struct trace_process *process)
-{
-	return trace_process_records(process, "mem") || trace_process_records(process, "malloc");
-}
-
 /* --- kinds --- */
 
 static bool is_native(const struct memory *memory, uint32_t function)
@@ -314,7 +309,7 @@ static int read_process(struct memory *memory, struct call_walk *walk, const uin
 	if (!error)
 		error = live_find_both(&memory->live, walk, &memory->functions, memory->progress, NULL, NULL,
 				       &memory->end_ns);
-	if (error || !(memory->live.any || memory_recorded(walk->process)))
+	if (error || !(memory->live.any || trace_process_records_memory(walk->process)))
 		return error;
 	find_resident(memory, walk->trace);
 	error = make_sites(memory, walk->trace);

@@ -203,6 +203,13 @@ static int take_event(void *owner, const struct event_stream_event *event)
 	return 0;
 }
 
+static int take_hidden(void *owner, const struct event_stream_event *event)
+{
+	int64_t freed;
+
+	return blocks_want(wire_head_kind(event->head)) ? follow_block(owner, event, &freed) : 0;
+}
+
 static int begin_process(void *owner, const struct trace_process *process, uint32_t keys, void **user)
 {
 	struct event_rows *rows = owner;
@@ -324,7 +331,8 @@ int event_rows_fill(struct event_rows *rows, struct evprof_table *table, uint64_
 int event_rows_init(struct event_rows *rows, struct trace *trace, const struct options *options,
 		    const struct function_names *names)
 {
-	static const struct event_stream_user user = {begin_process, end_process, take_event};
+	static const struct event_stream_user user = {begin_process, end_process, take_event, NULL},
+					      with_sizes = {begin_process, end_process, take_event, take_hidden};
 	const uint32_t frees = 1u << (ROW_FREE - 1) | 1u << (ROW_REALLOC_FREE - 1);
 
 	*rows = (struct event_rows){.trace = trace, .options = options, .names = names};
@@ -338,7 +346,8 @@ int event_rows_init(struct event_rows *rows, struct trace *trace, const struct o
 	for (unsigned what = 0; what < EVENT_KINDS; what++)
 		if (texts_add(rows->kinds, text_of(event_kind_names[what])) != what)
 			return -ENOMEM;
-	return event_stream_open(&rows->stream, trace, &options->filter, &rows->progress, &user, rows);
+	return event_stream_open(&rows->stream, trace, &options->filter, &rows->progress,
+				 rows->sizes ? &with_sizes : &user, rows);
 }
 
 void event_rows_done(struct event_rows *rows)

@@ -402,8 +402,9 @@ static int is_shown(struct request *request, const struct merge_event *event)
 	return !request->hidden || !request->hidden[2 * id + c_function];
 }
 
-static void chunk_loaded(void *owner, uint32_t events)
+static void chunk_loaded(void *owner, const struct trace_thread *thread, uint32_t events)
 {
+	(void)thread;
 	progress_add(&((struct request *)owner)->progress, events);
 }
 

@@ -267,7 +267,7 @@ static int put_memory(struct csv *csv, const struct csv_event *event, const uint
 	int64_t freed;
 	int error = follow_block(csv, event, extra, process, &freed);
 
-	if (error || !wire_is_memory(kind))
+	if (error || !wire_is_memory(kind) || !filter_thread(csv->export->filter, thread))
 		return error;
 	address = wire_memory_address(extra[0]);
 	if (kind == WIRE_FREE)
@@ -372,6 +372,11 @@ static int csv_event(void *owner, const struct event_stream_event *event)
 	return csv->events.error;
 }
 
+static int csv_hidden(void *owner, const struct event_stream_event *event)
+{
+	return csv_is_memory(wire_head_kind(event->head)) ? csv_event(owner, event) : 0;
+}
+
 static int csv_begin(void *owner, const struct trace_process *process, uint32_t keys, void **user)
 {
 	struct csv_process *own = calloc(1, sizeof(*own) + keys * sizeof(own->functions[0]));
@@ -402,7 +407,8 @@ static void csv_end(void *owner, const struct trace_process *process, void *user
 
 int export_csv(const struct export *export, struct output *output, struct progress *progress)
 {
-	static const struct event_stream_user user = {csv_begin, csv_end, csv_event};
+	const struct event_stream_user user = {csv_begin, csv_end, csv_event,
+					       export->no_freed_sizes ? NULL : csv_hidden};
 	struct csv csv = {.trace = export->trace, .output = output, .export = export};
 	int error = -ENOMEM, written = 0;
 

@@ -413,7 +413,7 @@ int push_counts_begin(struct push_counts *counts, struct trace *trace, const str
 	*counts = (struct push_counts){.trace = trace, .process = process};
 	counts->has_calls = !trace_process_sample_rate(process);
 	counts->has_cpu = trace_process_records(process, "cpu");
-	counts->has_memory = trace_process_records(process, "mem") || trace_process_records(process, "malloc");
+	counts->has_memory = trace_process_records_memory(process);
 	counts->interval = trace_process_memory_interval(process);
 	counts->blocks.gone = block_ended;
 	counts->blocks.user = counts;

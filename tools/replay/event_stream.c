@@ -38,7 +38,8 @@ struct event_stream {
 	const struct replay_sink *sink;	  /* of this pass */
 	struct stream_process *processes; /* by number */
 	struct stream_thread *threads;	  /* by number */
-	uint32_t *open;			  /* numbers of the open processes */
+	bool *passed;	/* by number of the process: hidden threads are read for the user; NULL: not */
+	uint32_t *open; /* numbers of the open processes */
 	uint32_t open_count;
 	int64_t from_ns; /* CLOCK_MONOTONIC */
 	int64_t to_ns;
@@ -288,8 +289,8 @@ static void begin_thread(struct event_stream *stream, struct stream_thread *open
 
 /* --- one event --- */
 
-/* Makes the thread's stack ready for its events. */
-static struct replay *prepare_thread(struct event_stream *stream, const struct merge_source *source)
+/* Makes the thread's stack ready for its events; one that is hidden needs none. */
+static struct replay *prepare_thread(struct event_stream *stream, const struct merge_source *source, bool hidden)
 {
 	struct stream_process *process = &stream->processes[source->process->number];
 	struct stream_thread *thread = &stream->threads[source->stream.thread->number];
@@ -297,7 +298,7 @@ static struct replay *prepare_thread(struct event_stream *stream, const struct m
 	if (!process->open)
 		open_process(stream, source->process);
 	stream->thread = thread;
-	if (!thread->replay.open && !stream->error)
+	if (!hidden && !thread->replay.open && !stream->error)
 		begin_thread(stream, thread, source->process, source->stream.thread);
 	stream->event.process = source->process;
 	stream->event.thread = source->stream.thread;
@@ -338,6 +339,7 @@ static inline __attribute__((always_inline)) void step_thread(struct event_strea
 static inline __attribute__((always_inline)) bool take_stretch(struct event_stream *stream, struct merge_source *source,
 							       uint32_t events, const struct replay_sink *sink)
 {
+	bool hidden = !filter_thread(stream->filter, source->stream.thread);
 	struct replay *replay = NULL;
 	struct merge_event event;
 
@@ -353,9 +355,13 @@ static inline __attribute__((always_inline)) bool take_stretch(struct event_stre
 		stream->event.head = event.head;
 		stream->event.extra = event.extra;
 		if (!replay)
-			replay = prepare_thread(stream, source);
+			replay = prepare_thread(stream, source, hidden);
 		if (stream->error)
 			return true;
+		if (__builtin_expect(hidden, 0)) {
+			set_error(stream, stream->user->hidden(stream->owner, &stream->event));
+			continue;
+		}
 		step_thread(stream, replay, sink);
 		if (wire_head_kind(event.head) == WIRE_THREAD_END) {
 			end_thread(stream, source->stream.thread->number);
@@ -367,21 +373,50 @@ static inline __attribute__((always_inline)) bool take_stretch(struct event_stre
 
 /* --- all threads --- */
 
-static bool is_wanted(void *owner, const struct trace_process *process, const struct trace_thread *thread)
+static bool is_shown(const struct event_stream *stream, const struct trace_process *process,
+		     const struct trace_thread *thread)
 {
-	const struct filter *filter = ((struct event_stream *)owner)->filter;
-
-	return filter_process(filter, process) && filter_thread(filter, thread);
+	return filter_process(stream->filter, process) && filter_thread(stream->filter, thread);
 }
 
-static void note_loaded(void *owner, uint32_t events)
+static bool is_wanted(void *owner, const struct trace_process *process, const struct trace_thread *thread)
 {
-	progress_add(((struct event_stream *)owner)->progress, events);
+	const struct event_stream *stream = owner;
+
+	return is_shown(stream, process, thread) ||
+	       (stream->sink == &show_sink && stream->passed && stream->passed[process->number]);
+}
+
+/* The processes whose hidden threads are read. */
+static int find_passed(struct event_stream *stream)
+{
+	const struct trace *trace = stream->trace;
+
+	if (!stream->user->hidden)
+		return 0;
+	stream->passed = calloc((size_t)trace->process_count + 1, sizeof(*stream->passed));
+	for (uint32_t i = 0; stream->passed && i < trace->thread_count; i++) {
+		const struct trace_thread *thread = trace->threads[i];
+		const struct trace_process *process = thread ? trace_process_of(trace, thread) : NULL;
+
+		if (process && is_shown(stream, process, thread))
+			stream->passed[process->number] = trace_process_records_memory(process);
+	}
+	return stream->passed ? 0 : -ENOMEM;
+}
+
+static void note_loaded(void *owner, const struct trace_thread *thread, uint32_t events)
+{
+	const struct event_stream *stream = owner;
+
+	if (filter_thread(stream->filter, thread))
+		progress_add(stream->progress, events);
 }
 
 /* Begins to read the events of the time range. */
 static int begin_pass(struct event_stream *stream, const struct replay_sink *sink)
 {
+	stream->sink = sink;
 	if (merge_open(&stream->merge, stream->trace, is_wanted, stream) < 0)
 		return -ENOMEM;
 	stream->passing = true;
@@ -392,7 +427,6 @@ static int begin_pass(struct event_stream *stream, const struct replay_sink *sin
 		stream->merge.loaded = note_loaded;
 		stream->merge.owner = stream;
 	}
-	stream->sink = sink;
 	stream->look_back = INITIAL_STACK_LOOK_BACK_EVENTS;
 	stream->event.ns = stream->from_ns;
 	return 0;
@@ -447,7 +481,9 @@ int event_stream_open(struct event_stream **opened, struct trace *trace, const s
 	stream->open = calloc((size_t)trace->process_count + 1, sizeof(*stream->open));
 	stream->threads = calloc((size_t)trace->thread_count + 1, sizeof(*stream->threads));
 	if (stream->processes && stream->open && stream->threads)
-		error = filter->min_duration_ns ? measure(stream) : 0;
+		error = find_passed(stream);
+	if (!error && filter->min_duration_ns)
+		error = measure(stream);
 	if (!error)
 		error = begin_pass(stream, &show_sink);
 	if (error) {
@@ -482,6 +518,7 @@ void event_stream_close(struct event_stream *stream)
 	free(stream->processes);
 	free(stream->threads);
 	free(stream->open);
+	free(stream->passed);
 	free(stream);
 }
 

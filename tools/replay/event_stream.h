@@ -41,7 +41,7 @@ struct event_stream_event {
 	const uint64_t *extra;
 };
 
-/* begin and end may be NULL. */
+/* begin, end and hidden may be NULL. */
 struct event_stream_user {
 	/* Before the first event of a process. Its keys are below `keys`; *user is the owner's data for it. */
 	int (*begin)(void *owner, const struct trace_process *process, uint32_t keys, void **user);
@@ -49,6 +49,11 @@ struct event_stream_user {
 	void (*end)(void *owner, const struct trace_process *process, void *user);
 	/* Returns 0, or -errno, which ends the stream. */
 	int (*event)(void *owner, const struct event_stream_event *event);
+	/*
+	 * The same for any event of the threads that --thread hides, where the process has another one and records
+	 * memory: they may free the blocks of that one. running and caller are not set. NULL: they are not read.
+	 */
+	int (*hidden)(void *owner, const struct event_stream_event *event);
 };
 
 /*

@@ -29,7 +29,7 @@ static bool load_events(struct merge *merge, struct merge_source *source)
 			return false;
 		}
 		if (merge->loaded)
-			merge->loaded(merge->owner, source->events.count);
+			merge->loaded(merge->owner, source->stream.thread, source->events.count);
 	} while (!source->events.count && !source->events.hole);
 	source->loaded = true;
 	source->at = 0;

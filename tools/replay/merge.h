@@ -31,7 +31,8 @@ struct merge {
 	struct time_heap heap;
 	int64_t until_ns; /* the events of the first source before that time are the next ones */
 	int64_t end_ns;	  /* no chunk from that time on is read */
-	void (*loaded)(void *owner, uint32_t events); /* called for each loaded chunk; may be NULL */
+	/* Called for each loaded chunk; may be NULL. */
+	void (*loaded)(void *owner, const struct trace_thread *thread, uint32_t events);
 	void *owner;
 };
 

@@ -91,6 +91,11 @@ bool trace_process_records(const struct trace_process *process, const char *kind
 	return records;
 }
 
+bool trace_process_records_memory(const struct trace_process *process)
+{
+	return trace_process_records(process, "mem") || trace_process_records(process, "malloc");
+}
+
 bool trace_records(const struct trace *trace, const char *kind)
 {
 	for (uint32_t i = 0; i < trace->process_count; i++)

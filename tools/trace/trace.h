@@ -214,6 +214,8 @@ static inline int64_t trace_process_shown_pid(const struct trace_process *proces
 }
 /* Whether it recorded that kind (EVPROF_EVENTS), at any time. */
 bool trace_process_records(const struct trace_process *process, const char *kind);
+/* Whether it recorded memory events of some kind. */
+bool trace_process_records_memory(const struct trace_process *process);
 /* Whether any of its processes recorded that kind. */
 bool trace_records(const struct trace *trace, const char *kind);
 
