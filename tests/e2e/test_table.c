@@ -357,6 +357,35 @@ SCENARIO_SOME(table, calls_in_parts, SUPPORTED)
 	       "of random traces");
 }
 
+/* A program ends at once, and as it would, with more calls to read. */
+SCENARIO_SOME(table, calls_left_open, SUPPORTED)
+{
+	static const char *const ends[][2] = {
+	    {"kept", "1000\n"},
+	    {"closed", "1000\n"},
+	    {"raised", "1000\n"},
+	    {"forked", "1000\n1000\n"},
+	    {"at exit", "1000\n1000\n"},
+	    {"at exit, too late", "1000\nevprof: the program ends: there are no more batches\n"},
+	};
+	struct outcome *flood = run(.python = python, .args = {"@flood.py", "20000"}, .env = {"EVPROF_EVENTS=call"});
+	struct job job = {
+	    .python = python, .how = JOB_BARE, .timeout_s = 60, .args = {"@../table/left_open.py", flood->trace}};
+	struct outcome *outcome;
+
+	package_variable(python, "pyarrow");
+	set_paths(&job);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		bool raised = strcmp(ends[i][0], "raised") == 0;
+
+		job.args[2] = ends[i][0];
+		outcome = job_run(&job);
+		expect(outcome, outcome->status == raised && strcmp(outcome->out, ends[i][1]) == 0, "%s: it ends",
+		       ends[i][0]);
+		expect(outcome, !strstr(outcome->err, "Error") == !raised, "%s: with its own error only", ends[i][0]);
+	}
+}
+
 /* ---- a stretch is a part of the whole --------------------------------------------------------------------------- */
 
 /* In deep calls that began long before, in a forked child that began with them, and over its end. */

@@ -4,6 +4,7 @@ Used by `evprof export --format parquet`, which runs this module, and by Trace.t
 Batches come from the C library in one thread and are written by another one; memory does not grow with the trace.
 """
 import argparse
+import atexit
 import os
 import queue
 import sys
@@ -30,13 +31,18 @@ _WRITERS = 8  # open files of a table: the days that its rows are in
 
 
 class _Batches:
-    """The batches of a walk of the library, which runs in a thread of its own, as an iterator. close() ends the walk."""
+    """The batches of a walk of the library, which runs in a thread of its own, as an iterator. close() ends the walk.
+
+    So does the program's end, before Python ends its threads wherever they are: a join would then wait for ever, and the walk would call
+    an interpreter that is gone.
+    """
 
     def __init__(self, pointer: TracePointer, what: str, options: Options) -> None:
         self._queue: "queue.Queue[Any]" = queue.Queue(_WAITING)
         self._closed = False
         self._thread = threading.Thread(target=self._walk, args=(pointer, what, options), name="evprof-rows", daemon=True)
         self._thread.start()
+        atexit.register(self._end)
 
     def _walk(self, pointer: TracePointer, what: str, options: Options) -> None:
         try:
@@ -58,17 +64,22 @@ class _Batches:
                 pass
 
     def __iter__(self) -> Iterator[Any]:
-        while True:
+        while not self._closed:
             item = self._queue.get()
             if item is None:
                 return
             if isinstance(item, BaseException):
                 raise item
             yield item
+        raise EvprofError("evprof: the program ends: there are no more batches")
 
-    def close(self) -> None:
+    def _end(self) -> None:
         self._closed = True
         self._thread.join()
+
+    def close(self) -> None:
+        atexit.unregister(self._end)
+        self._end()
 
 
 def row_batches(pointer: TracePointer, what: str, options: Options) -> Iterator[Any]:
