@@ -323,6 +323,62 @@ Test(profile, several_windows)
 	expect("g", 0, 0, 0, 0);
 }
 
+/* A process with a thread that calls the function of that id before, in, between and behind the next test's windows. */
+static uint32_t calls_in_child(int pid, int ppid, uint32_t id)
+{
+	static const uint32_t pauses[] = {5, 15, 5, 40, 40, 100};
+	static const char *const names[] = {"", "f", "g", "h"};
+	uint32_t child = fixture_process(fixture, pid, ppid), to = fixture_thread(fixture, child, (uint32_t)pid, 1000);
+
+	fixture_code(fixture, child, id, "a.py", id, names[id]);
+	fixture_define(fixture, child, WIRE_DEFINE_MARK, 1, 0, "", "begin", "", "");
+	fixture_define(fixture, child, WIRE_DEFINE_MARK, 2, 0, "", "end", "", "");
+	for (size_t i = 0; i < sizeof(pauses) / sizeof(*pauses); i++) {
+		fixture_event(fixture, to, WIRE_CALL, id, pauses[i]); /* at 1005, 1022, 1029, 1071, 1113, 1215 */
+		fixture_event(fixture, to, WIRE_RETURN, id, 2);
+	}
+	return to;
+}
+
+/* By time in processes that the marking one has started, and that have no windows of their own. */
+Test(profile, between_marks_of_the_parent)
+{
+	uint32_t child = calls_in_child(20, 10, F), own;
+
+	options.mark_begin = "begin";
+	options.mark_end = "end";
+	fixture_event(fixture, child, WIRE_MARK, 2, 0); /* an end alone is no window */
+	calls_in_child(30, 20, F);
+	calls_in_child(40, 1, G);
+	own = calls_in_child(50, 10, H);
+	fixture_event(fixture, own, WIRE_MARK, 1, 1);
+	fixture_event(fixture, own, WIRE_CALL, H, 1);
+	fixture_event(fixture, own, WIRE_RETURN, H, 7);
+	event(WIRE_MARK, 1, 10);
+	event(WIRE_MARK, 2, 40); /* at 1050 */
+	event(WIRE_MARK, 1, 60);
+	event(WIRE_MARK, 2, 10); /* at 1120 */
+	count();
+	expect("f", 6, 6, 12, 12);
+	expect("g", 0, 0, 0, 0);
+	expect("h", 1, 1, 7, 7);
+}
+
+/* The filter shows the child only, and the marks are the parent's. */
+Test(profile, between_marks_of_a_parent_that_is_not_shown)
+{
+	options.mark_begin = "begin";
+	options.mark_end = "end";
+	filter.pid = 20;
+	calls_in_child(20, 10, F);
+	event(WIRE_MARK, 1, 10);
+	event(WIRE_CALL, G, 1);
+	event(WIRE_MARK, 2, 20);
+	count();
+	expect("f", 2, 2, 4, 4);
+	expect("g", 0, 0, 0, 0);
+}
+
 static void switch_to(uint64_t target, uint64_t origin, uint32_t ticks)
 {
 	event(WIRE_SWITCH, 0, ticks);

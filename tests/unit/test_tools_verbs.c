@@ -353,6 +353,17 @@ Test(verbs, marks_that_are_not_there)
 	cr_expect(run(cmd_report, "--between here,here TRACE") == 0, "%s", ran.err);
 }
 
+/* Of a child the parent's marks count. */
+Test(verbs, marks_of_another_process)
+{
+	uint32_t child = fixture_process(fixture, 77, 10);
+
+	fixture_define(fixture, process, WIRE_DEFINE_MARK, 2, 0, "", "here", "", "");
+	event(WIRE_MARK, 2, 5);
+	fixture_event(fixture, fixture_thread(fixture, child, 77, 1000), WIRE_CALL, 1, 5);
+	cr_expect(run(cmd_report, "--between here,here --process 77 TRACE") == 0, "%s", ran.err);
+}
+
 /* Tables are a folder, which another program writes. */
 Test(verbs, export_of_tables_is_refused_without_folder)
 {

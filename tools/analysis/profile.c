@@ -598,13 +598,15 @@ static int number_modules(struct counting *counting, const struct trace_process 
 
 /* --- one process --- */
 
-static int make_window(struct window *window, struct trace *trace, const struct trace_process *process,
+static int make_window(struct window *windows, struct trace *trace, const struct trace_process *process,
 		       const struct profile_options *options)
 {
+	const struct filter *filter = options->filter;
+
 	if (options->mark_begin)
-		return window_of_marks(window, trace, process, options->mark_begin, options->mark_end);
-	return window_of_times(window, trace, process, options->filter->from_given ? &options->filter->from_ns : NULL,
-			       options->filter->to_given ? &options->filter->to_ns : NULL);
+		return window_of_marks(windows, trace, process, options->mark_begin, options->mark_end);
+	return window_of_times(&windows[process->number], trace, process, filter->from_given ? &filter->from_ns : NULL,
+			       filter->to_given ? &filter->to_ns : NULL);
 }
 
 /* Applies options->filter. */
@@ -647,17 +649,47 @@ static int make_rows(struct counting *counting, const struct trace_process *proc
 	return error;
 }
 
-static int counting_begin(struct counting *counting, struct trace *trace, const struct trace_process *process,
-			  const struct profile_options *options)
+/* One reading of a trace. */
+struct reading {
+	struct trace *trace;
+	const struct profile_options *options;
+	struct progress *progress;
+	struct window *windows; /* by number of the process */
+};
+
+/* Returns 0 or -ENOMEM; then, too, the caller calls reading_done(). */
+static int reading_begin(struct reading *reading, struct trace *trace, const struct profile_options *options,
+			 struct progress *progress)
 {
 	int error;
 
+	*reading = (struct reading){.trace = trace, .options = options, .progress = progress};
+	reading->windows = calloc(trace->process_count + 1, sizeof(*reading->windows));
+	error = reading->windows ? 0 : -ENOMEM;
+	for (uint32_t i = 0; i < trace->process_count && !error; i++)
+		if (trace->processes[i])
+			error = make_window(reading->windows, trace, trace->processes[i], options);
+	return error;
+}
+
+static void reading_done(struct reading *reading)
+{
+	for (uint32_t i = 0; reading->windows && i < reading->trace->process_count; i++)
+		window_done(&reading->windows[i]);
+	free(reading->windows);
+}
+
+static int counting_begin(struct counting *counting, const struct reading *reading, const struct trace_process *process)
+{
+	const struct profile_options *options = reading->options;
+	struct trace *trace = reading->trace;
+	int error;
+
 	*counting = (struct counting){.options = options,
+				      .window = reading->windows[process->number],
 				      .interval = trace_process_memory_interval(process),
 				      .has_native_stacks = trace_process_has_native_stacks(process)};
-	error = make_window(&counting->window, trace, process, options);
-	if (!error)
-		error = replay_init(&counting->replay, process);
+	error = replay_init(&counting->replay, process);
 	if (!error)
 		error = make_rows(counting, process);
 	if (!error)
@@ -679,23 +711,21 @@ static void counting_done(struct counting *counting)
 	free(counting->open);
 	free(counting->hidden);
 	calibration_done(&counting->calibration);
-	window_done(&counting->window);
 }
 
 /* With take(): a profile for each thread. */
-static int count_process(struct profile *profile, struct trace *trace, const struct trace_process *process,
-			 const struct profile_options *options, struct progress *progress, profile_take *take,
-			 void *owner)
+static int count_process(struct profile *profile, const struct reading *reading, const struct trace_process *process,
+			 profile_take *take, void *owner)
 {
 	struct counting counting;
-	int error = counting_begin(&counting, trace, process, options);
+	int error = counting_begin(&counting, reading, process);
 
 	for (size_t i = 0; i < process->thread_count && !error; i++) {
-		const struct trace_thread *thread = trace->threads[process->threads[i]];
+		const struct trace_thread *thread = reading->trace->threads[process->threads[i]];
 
-		if (!filter_thread(options->filter, thread))
+		if (!filter_thread(reading->options->filter, thread))
 			continue;
-		count_thread(&counting, trace, thread, progress);
+		count_thread(&counting, reading->trace, thread, reading->progress);
 		if (!take)
 			continue;
 		error = fold_counts(profile, process, &counting);
@@ -715,21 +745,24 @@ static int count_process(struct profile *profile, struct trace *trace, const str
 int profile_add(struct profile *profile, struct trace *trace, const struct profile_options *options,
 		struct progress *progress)
 {
-	int error = 0;
+	struct reading reading;
+	int error = reading_begin(&reading, trace, options, progress);
 
 	for (uint32_t i = 0; i < trace->process_count && !error; i++) {
 		const struct trace_process *process = trace->processes[i];
 
 		if (process && filter_process(options->filter, process))
-			error = count_process(profile, trace, process, options, progress, NULL, NULL);
+			error = count_process(profile, &reading, process, NULL, NULL);
 	}
+	reading_done(&reading);
 	return error;
 }
 
 int profile_each(struct trace *trace, const struct profile_options *options, bool by_thread, struct progress *progress,
 		 profile_take *take, void *owner)
 {
-	int error = 0;
+	struct reading reading;
+	int error = reading_begin(&reading, trace, options, progress);
 
 	for (uint32_t i = 0; i < trace->process_count && !error; i++) {
 		const struct trace_process *process = trace->processes[i];
@@ -737,11 +770,12 @@ int profile_each(struct trace *trace, const struct profile_options *options, boo
 
 		if (!process || !filter_process(options->filter, process))
 			continue;
-		error = count_process(&profile, trace, process, options, progress, by_thread ? take : NULL, owner);
+		error = count_process(&profile, &reading, process, by_thread ? take : NULL, owner);
 		if (!error && !by_thread)
 			error = take(owner, &profile, process, NULL);
 		profile_done(&profile);
 	}
+	reading_done(&reading);
 	return error;
 }
 

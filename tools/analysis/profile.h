@@ -74,7 +74,7 @@ struct profile_edge {
 
 struct profile_options {
 	const struct filter *filter; /* not NULL */
-	const char *mark_begin;	     /* window between two marks, in each process; NULL: the filter's time range */
+	const char *mark_begin;	     /* window between two marks (replay/window.h); NULL: the filter's time range */
 	const char *mark_end;
 	bool edges;	/* fill profile.edges too */
 	bool calibrate; /* subtract the overhead, where it was measured */

@@ -60,6 +60,7 @@ static const char help_text[] =
     "      --format FORMAT   text, json or csv; --json is --format json. Default: text; for a terminal a table that\n"
     "                        fits its width, in colour and with a pager\n"
     "      --between A,B     count between the marks A and B (evprof_mark), in each process that sets them\n"
+    "                        and in those that it starts\n"
     "\n";
 
 static const char help_end[] =
@@ -253,9 +254,7 @@ static void note_marks(struct report *report, const struct trace *trace)
 	for (i = 0; i < trace->process_count; i++) {
 		const struct trace_process *process = trace->processes[i];
 
-		if (!process || !filter_process(&report->request->filter, process))
-			continue;
-		for (id = 1; id < process->marks.count; id++)
+		for (id = 1; process && id < process->marks.count; id++)
 			if (process->marks.at[id])
 				note_mark(report, trace_string(process->marks.at[id], 1));
 	}

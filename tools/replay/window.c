@@ -131,13 +131,37 @@ static void keep_alternating(struct window *window)
 	window->count = kept;
 }
 
-int window_of_marks(struct window *window, struct trace *trace, const struct trace_process *process, const char *begin,
+/* The process that started this one, which joined before it. NULL: it is not in the trace. */
+static const struct trace_process *parent_of(const struct trace *trace, const struct trace_process *process)
+{
+	for (uint32_t i = process->ppid ? process->number : 0; i-- > 0;)
+		if (trace->processes[i] && trace->processes[i]->pid == process->ppid)
+			return trace->processes[i];
+	return NULL;
+}
+
+static int inherit(struct window *windows, const struct trace *trace, const struct trace_process *process)
+{
+	const struct trace_process *parent = parent_of(trace, process);
+	int error = 0;
+
+	for (size_t i = 0; parent && i < windows[parent->number].count && !error; i++) {
+		struct window_edge edge = windows[parent->number].edges[i];
+
+		edge.thread = TRACE_NOBODY;
+		edge.ticks = trace_ticks(process, trace_ns(parent, edge.ticks));
+		error = add_edge(&windows[process->number], &edge);
+	}
+	return error;
+}
+
+int window_of_marks(struct window *windows, struct trace *trace, const struct trace_process *process, const char *begin,
 		    const char *end)
 {
+	struct window *window = &windows[process->number];
 	uint8_t *named = window_marks_named(process, begin, end);
 	int error = named ? 0 : -ENOMEM;
 
-	*window = (struct window){0};
 	if (!error && process->marks.count)
 		error = search_threads(window, trace, process, named);
 	if (!error && window->count) {
@@ -145,7 +169,7 @@ int window_of_marks(struct window *window, struct trace *trace, const struct tra
 		keep_alternating(window);
 	}
 	free(named);
-	return error;
+	return error || window->count ? error : inherit(windows, trace, process);
 }
 
 uint64_t window_inside(const struct window *window, uint64_t begin, uint64_t end)

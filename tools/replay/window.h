@@ -1,7 +1,7 @@
 /*
  * window.h - the window: the part of each thread that a profile counts, between two times or between two marks.
  *
- * In the thread that sets the marks, order of events decides; in all other threads, time.
+ * In the thread that sets the marks, order of events decides; in all other threads, also of child processes, time.
  */
 #ifndef EVPROF_TOOLS_REPLAY_WINDOW_H
 #define EVPROF_TOOLS_REPLAY_WINDOW_H
@@ -30,8 +30,12 @@ struct window {
 /* The window between two times in ns since the start of the trace; NULL: unbounded. Returns 0 or -ENOMEM. */
 int window_of_times(struct window *window, const struct trace *trace, const struct trace_process *process,
 		    const int64_t *from_ns, const int64_t *to_ns);
-/* The windows between marks of these names; each begin pairs with the next end. Returns 0 or -ENOMEM. */
-int window_of_marks(struct window *window, struct trace *trace, const struct trace_process *process, const char *begin,
+/*
+ * The windows between marks of these names; each begin pairs with the next end. A process without such windows has
+ * those of the process that started it, by time. windows: by number of the process, those before this one are there.
+ * Returns 0 or -ENOMEM.
+ */
+int window_of_marks(struct window *windows, struct trace *trace, const struct trace_process *process, const char *begin,
 		    const char *end);
 /* How many ticks between two times are inside. */
 uint64_t window_inside(const struct window *window, uint64_t begin, uint64_t end);
