@@ -179,6 +179,17 @@ SCENARIO(spans, profile_of_recorded, SUPPORTED)
 	expect_closing_line(outcome);
 }
 
+/* A block has the processes that it starts, and no others. */
+SCENARIO_SOME(spans, profile_of_forks, SUPPORTED)
+{
+	struct outcome *outcome;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .args = {"@profiled_forks.py"},
+		      .env = {text("%s:%s", evprof_path(), package_path(python)), "EVPROF_EVENTS=call"});
+	expect(outcome, outcome->status == 0 && strcmp(outcome->out, "as called\n") == 0, "the calls are as made");
+}
+
 static const char profiles_of_a_child[] = "import evprof, os, sys, threading\n"
 					  "begun, ends = threading.Event(), threading.Event()\n"
 					  "def elsewhere():\n"

@@ -7,7 +7,7 @@ import os
 import re
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
-from ._window import find_edges, own_pids
+from ._window import find_edges, pids_of
 from .trace import Trace, load
 
 _TIME_UNITS = {"": 1e9, "s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
@@ -126,7 +126,7 @@ class _Measured:
     def __init__(self, trace: Trace, window: Window) -> None:
         self._trace, self._window = trace, window
         start, end = find_edges(trace, window.start, window.end, window.tid)
-        self._filters: Dict[str, Any] = {"start": start, "end": end, "processes": own_pids(trace)}
+        self._filters: Dict[str, Any] = {"start": start, "end": end, "processes": pids_of(trace, os.getpid())}
 
     def callers(self, function: str) -> Dict[str, int]:
         """Calls of a function by caller."""

@@ -57,9 +57,9 @@ def find_edges(trace: Trace, begin_ns: int, end_ns: int, tid: int) -> Tuple[int,
     return sum(first) // 2, sum(second) // 2
 
 
-def own_pids(trace: Trace) -> List[int]:
-    """The pids of this process and of those that it has started."""
-    mine: Set[int] = {os.getpid()}
+def pids_of(trace: Trace, pid: int) -> List[int]:
+    """The pids of a process and of those that it has started."""
+    mine: Set[int] = {pid}
     for process in trace.processes:  # a parent comes before its children
         if process.ppid in mine:
             mine.add(process.pid)

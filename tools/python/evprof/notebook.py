@@ -15,7 +15,7 @@ import threading
 from typing import Any, Callable, Dict, List, NoReturn, Optional, Set, Tuple
 
 from ._tool import Option, report
-from ._window import own_pids, this_thread
+from ._window import pids_of, this_thread
 from .errors import EvprofError
 from .trace import Trace, load
 
@@ -37,7 +37,7 @@ class CellProfile:
         self._style = style
         with load(self.path) as trace:
             start, end = profile._edges(trace)[0]
-            pids = own_pids(trace)
+            pids = pids_of(trace, os.getpid())
             self._filters: Dict[str, Any] = {
                 "start": start, "end": end, "processes": pids,
                 "threads": [thread.tid for thread in trace.threads if thread.process.pid in pids and thread.tid not in threads],

@@ -479,6 +479,9 @@ class profile:
     or in the environment, the trace is in a temporary directory and goes with the process. Where the process is recorded anyway, the
     profile is that of its block. Blocks may overlap: the last one that ends stops what the first one started.
 
+    The results are those of the process and, by time, of all processes that it has started, until it ends the block. In the child of a
+    fork that goes on with the block (from 3.7 on) they are the child's, from the fork on.
+
     >>> import evprof
     >>> with evprof.profile(events="call,c_call") as p:
     ...     smallest = min(3, 1, 2)
@@ -487,12 +490,13 @@ class profile:
     """
     _count = 0
     _lock = _thread.RLock()
-    _running: "Dict[int, int]" = {}  # by id(): the thread that started it
+    _running: "Dict[profile, int]" = {}  # the thread that started it
     _records = False  # the first of them has started recording, and the last one stops it
 
     def __init__(self, output: "Optional[_Path]" = None, events: "Optional[str]" = None) -> None:
         self._output, self._events = output, events
         self._marks: "List[str]" = []
+        self._pid = 0  # of the process that set them
         self._runs = False
         #: The path of the trace; None before stop().
         self.path: "Optional[str]" = None
@@ -505,21 +509,25 @@ class profile:
         """
         if self._runs:
             raise RuntimeError("this profile is running")
-        if not self._marks:
-            profile._count += 1
-            # A forked child, and what the process execs, set marks of other names.
-            name = "evprof.profile %d.%x.%d" % (os.getpid(), int(time.time() * 1e6), profile._count)
-            self._marks = ["%s %s" % (name, what) for what in ("begins", "ends")]
+        if self._pid != os.getpid():
+            self._name_marks()
         with profile._lock:
             if not active():
                 self._start_recording()
                 profile._records = True
             elif not profile._running:
                 profile._records = False
-            profile._running[id(self)] = _thread.get_ident()
+            profile._running[self] = _thread.get_ident()
         self._runs = True
         mark(self._marks[0])
         return self
+
+    def _name_marks(self) -> None:
+        """A forked child, and what the process execs, set marks of other names."""
+        self._pid = os.getpid()
+        profile._count += 1
+        name = "evprof.profile %d.%x.%d" % (self._pid, int(time.time() * 1e6), profile._count)
+        self._marks = ["%s %s" % (name, what) for what in ("begins", "ends")]
 
     def _start_recording(self) -> None:
         output = self._output
@@ -540,7 +548,7 @@ class profile:
         mark(self._marks[1])
         self._runs = False
         with profile._lock:
-            profile._running.pop(id(self), None)
+            profile._running.pop(self, None)
             if profile._records and not profile._running:
                 profile._records = False
                 stop()
@@ -608,7 +616,8 @@ class profile:
 
     def to_dataframe(self, **selection: "Any") -> "Any":
         """The events of the block, as Trace.to_dataframe() has them: a pandas DataFrame of (rows, 13 columns); time is in ns since
-        1970. The block begins and ends with the marks that start() and stop() set, so no event of a neighbouring one is in it.
+        1970. The block begins and ends with the marks that start() and stop() set, so no event of a neighbouring one is in it, nor of
+        a process that the block's has not started.
 
         selection: clean_file_name, and the filters of Trace. Needs numpy and pandas. Raises RuntimeError as text() does, and if a
         mark was lost.
@@ -619,24 +628,24 @@ class profile:
         >>> int((p.to_dataframe()["name"] == "min").sum())
         2
         """
+        from ._window import pids_of
         trace = self.trace
-        edges = self._edges(trace)
+        edges, pids = self._edges(trace), pids_of(trace, self._pid)
         # The rest of what the process records may be a million times as long.
-        window = {"start": min(begin for begin, _ in edges), "end": max(end for _, end in edges)}
+        window = {"start": min(begin for begin, _ in edges), "end": max(end for _, end in edges), "processes": pids}
         table = trace.to_dataframe(**{**window, **selection})
         times, keep = table["time"], table["time"] != table["time"]
         origin = 0 if selection.get("since_start") else trace.start_ns + trace.realtime_offset_ns
         for begin, end in edges:
             keep |= (times > origin + begin) & (times < origin + end)
-        return table[keep].reset_index(drop=True)
+        return table[keep & table["pid"].isin(pids)].reset_index(drop=True)
 
     def _edges(self, trace: "Trace") -> "List[Tuple[int, int]]":
         """Begin and end of each part: the times of its marks, in ns since the trace's start. Raises RuntimeError if one is not there."""
         from .table import Table
         found: "Dict[str, List[int]]" = {name: [] for name in self._marks}
         for row in Table(trace._events({"kinds": "mark", "since_start": True})):
-            # A child that was forked in the block ends its own part with the same mark.
-            if row.name == self._marks[0] or (row.name == self._marks[1] and row.pid == os.getpid()):
+            if row.name in found and row.pid == self._pid:
                 found[row.name].append(row.time)
         begins, ends = found[self._marks[0]], found[self._marks[1]]
         pairs = [(max((begin for begin in begins if begin < end), default=None), end) for end in ends]
@@ -646,10 +655,13 @@ class profile:
 
 
 def _in_child() -> None:
-    """Of all threads, a child has the one that forked, and with it the profiles that it started."""
+    """Of all threads, a child has the one that forked, and with it the profiles that it started; their blocks begin anew."""
     thread = _thread.get_ident()
     profile._lock = _thread.RLock()
-    profile._running = {number: owner for number, owner in profile._running.items() if owner == thread}
+    profile._running = {one: owner for one, owner in profile._running.items() if owner == thread}
+    for one in profile._running:
+        one._name_marks()
+        mark(one._marks[0])
 
 
 if hasattr(os, "register_at_fork"):
