@@ -423,6 +423,38 @@ SCENARIO_SOME(pytest, limits_of_time, SUPPORTED)
 	expect(outcome, strstr(outcome->out, " ms, at most 20 ms\n"), "with the limit");
 }
 
+/* The time of subtests is in that of their test. */
+SCENARIO_RANGE(pytest, subtests, 10, 0)
+{
+	struct outcome *outcome = run_text(python,
+					   "import os, time, unittest\n"
+					   "def rest(subtest):\n"
+					   "    begin = time.perf_counter()\n"
+					   "    for n in range(5):\n"
+					   "        with subtest(n=n): time.sleep(0.1)\n"
+					   "    with open(os.environ['SEEN'], 'a') as seen:\n"
+					   "        seen.write('%f ' % (time.perf_counter() - begin))\n"
+					   "def test_one(subtests): rest(lambda n: subtests.test(n=n))\n"
+					   "class Test(unittest.TestCase):\n"
+					   "    def test_two(self): rest(self.subTest)\n",
+					   "--evprof", NULL);
+	const char *const rows[] = {"::test_one\n", "::test_two\n"};
+	double seen[2], call;
+
+	expect(outcome, outcome->status == 0, "both pass");
+	cr_assert(sscanf(file_read(path_in(outcome, "seen"), NULL), "%lf %lf", &seen[0], &seen[1]) == 2);
+	for (size_t i = 0; i < 2; i++) {
+		const char *row = strstr(strstr(outcome->out, "slowest tests"), rows[i]);
+
+		expect(outcome, row != NULL, "a row of %s", rows[i]);
+		while (row[-1] != '\n')
+			row--;
+		expect(outcome,
+		       sscanf(row, "%*f %*f %lf", &call) == 1 && call > seen[i] - 0.002 && call < 1.5 * seen[i],
+		       "%g s, not %g", call, seen[i]);
+	}
+}
+
 /* A test that fails by itself fails for that reason only; a function that is not there is named. */
 SCENARIO_SOME(pytest, other_ends, SUPPORTED)
 {

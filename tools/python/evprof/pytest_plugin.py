@@ -207,6 +207,8 @@ class _Session:
         trace = getattr(report, "evprof_trace", None)
         if trace and hasattr(report, "node"):
             self.worker_traces[report.node.gateway.id] = trace
+        if hasattr(report, "context"):  # a subtest: its time is in that of its test
+            return
         phases = self._tests.setdefault(report.nodeid, {})
         phases[report.when] = phases.get(report.when, 0) + report.duration
 
