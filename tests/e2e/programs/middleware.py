@@ -91,6 +91,9 @@ def wsgi():
     wrap = evprof.wsgi.Middleware
     with request("GET /late/*", "GET", "/late/17", 201):
         assert b"".join(wrap(late)(environ("/late/17"), ignore)) == b"part" * 3
+    for raw, path in (("/caf\u00c3\u00a9", "/caf\u00e9"), ("/caf\u00e9", "/caf\ufffd"), ("/caf\u0115", "/caf\u0115")):
+        with request("GET " + path, "GET", path, 201):  # PEP 3333: bytes as latin-1
+            list(wrap(late)(environ(raw), ignore))
     with request("GET /", "GET", "/", response=False, error="KeyError"):
         try:
             wrap(fails)(environ("/"), ignore)

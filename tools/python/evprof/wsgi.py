@@ -62,6 +62,15 @@ def _is_complete(parts: Any, environ: _Environ) -> bool:
     return isinstance(parts, (list, tuple)) or (isinstance(wrapper, type) and isinstance(parts, wrapper))
 
 
+def _path(environ: _Environ) -> str:
+    """The path of a request. A server hands over its bytes as latin-1 (PEP 3333)."""
+    path: str = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
+    try:
+        return path.encode("latin-1").decode("utf-8", "replace")
+    except UnicodeEncodeError:  # the server has decoded them
+        return path
+
+
 class Middleware(_watch.Middleware):
     """A WSGI application that makes a span of each request of another one.
 
@@ -88,8 +97,7 @@ class Middleware(_watch.Middleware):
     def __call__(self, environ: _Environ, start_response: _StartResponse) -> Any:
         if recording._begin is None:
             return self.app(environ, start_response)
-        request = self._request(environ, environ.get("REQUEST_METHOD", ""),
-                                environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""), environ.get("QUERY_STRING", ""))
+        request = self._request(environ, environ.get("REQUEST_METHOD", ""), _path(environ), environ.get("QUERY_STRING", ""))
         if not request:
             return self.app(environ, start_response)
 
