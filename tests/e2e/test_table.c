@@ -467,6 +467,17 @@ SCENARIO_SOME(table, summary_of_what_is_no_trace, SUPPORTED)
 	       "help was asked for");
 }
 
+SCENARIO_SOME(table, pickled, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@known.py"}), *verdict;
+	struct job job = {.python = python, .how = JOB_BARE, .args = {"@../table/pickled.py", outcome->trace}};
+
+	set_paths(&job);
+	verdict = job_run(&job);
+	expect(verdict, verdict->status == 0 && strcmp(verdict->out, "the same\n") == 0,
+	       "rows and errors are the same in another process");
+}
+
 /* As evprof export refuses them. */
 SCENARIO_SOME(table, filters_that_match_nothing, SUPPORTED)
 {

@@ -1,5 +1,5 @@
 """The exceptions of the package. All have one line of text, that of the command evprof."""
-from typing import Dict, Type
+from typing import Dict, Tuple, Type
 
 
 class EvprofError(ValueError):
@@ -30,6 +30,9 @@ class EvprofFileError(OSError, EvprofError):
 
     def __str__(self) -> str:
         return self.line
+
+    def __reduce__(self) -> Tuple[object, ...]:
+        return file_error, (self.errno, self.line, self.filename), self.__dict__  # pickle finds no class that file_error() made
 
 
 _kinds: Dict[type, Type[EvprofFileError]] = {OSError: EvprofFileError}

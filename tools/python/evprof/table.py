@@ -1,6 +1,7 @@
 """A table that the library made: columns without copies, and the ways to other packages."""
-import ctypes
 import collections
+import ctypes
+import functools
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ._library import ColumnInfo, StreamPointer, TablePointer
@@ -86,6 +87,22 @@ def cleaned(texts: Sequence[str], clean: Callable[[str], str]) -> Tuple[List[int
     return [fresh.setdefault(clean(text), len(fresh)) for text in texts], list(fresh)
 
 
+@functools.lru_cache(maxsize=None)
+def _row_class(columns: Tuple[str, ...]) -> Any:
+    """The class of the rows with these columns. Names that are Python's words, such as "from", are not among them."""
+    row = collections.namedtuple("Row", columns)  # type: ignore[misc]
+    setattr(row, "__reduce__", _reduced_row)  # pickle finds no class that is made here
+    return row
+
+
+def _reduced_row(row: Any) -> Tuple[object, ...]:
+    return _row, (row._fields, tuple(row))
+
+
+def _row(columns: Tuple[str, ...], values: Sequence[Any]) -> Any:
+    return _row_class(columns)._make(values)
+
+
 class Table:
     """Rows and columns, made by the methods of Trace. It never changes, and any thread may read it.
 
@@ -119,9 +136,7 @@ class Table:
         return self._columns[name]
 
     def __iter__(self) -> Iterator[Any]:
-        # Names that are Python's words, such as "from", are not among the columns.
-        row = collections.namedtuple("Row", self.columns)  # type: ignore[misc]
-        return map(row._make, zip(*self._columns.values()))
+        return map(_row_class(tuple(self.columns))._make, zip(*self._columns.values()))
 
     def __repr__(self) -> str:
         return "<evprof table of %d rows: %s>" % (len(self), ", ".join(self._columns))
