@@ -478,6 +478,30 @@ SCENARIO_SOME(table, pickled, SUPPORTED)
 	       "rows and errors are the same in another process");
 }
 
+/* A list without elements is not the same as no list. */
+SCENARIO_SOME(table, filters_that_are_empty, SUPPORTED)
+{
+	static const char script[] =
+	    "import evprof, sys\n"
+	    "trace = evprof.load(sys.argv[1])\n"
+	    "for name in ('kinds', 'processes', 'threads', 'include'):\n"
+	    "    for empty in ([], (), set(), iter([])):\n"
+	    "        for method in (trace.calls, lambda **given: evprof.load(sys.argv[1], **given)):\n"
+	    "            try: print(method(**{name: empty}))\n"
+	    "            except evprof.EvprofError as error: assert str(error) == 'evprof: %s is an empty list' % "
+	    "name\n"
+	    "for name in ('processes', 'threads', 'include'):\n"
+	    "    try: print(trace.report(**{name: []}))\n"
+	    "    except evprof.EvprofError as error: assert ' is an empty list' in str(error)\n"
+	    "print(len(trace.calls(exclude=[])) - len(trace.calls()), trace.report(exclude=[]) == trace.report())\n";
+	struct outcome *outcome = run(.python = python, .args = {"@known.py"}), *result;
+	struct job job = {.python = python, .how = JOB_BARE, .args = {"-c", script, outcome->trace}};
+
+	set_paths(&job);
+	result = job_run(&job);
+	expect(result, result->status == 0 && strcmp(result->out, "0 True\n") == 0, "each is refused");
+}
+
 /* As evprof export refuses them. */
 SCENARIO_SOME(table, filters_that_match_nothing, SUPPORTED)
 {

@@ -10,6 +10,8 @@ from .text import Text
 
 _REPORTED = (0, 1, 3)  # exit statuses; 1, 3: something is missing of the trace, or still being written
 
+_SELECTING = ("process", "thread", "include")  # without the option everything is selected
+
 #: The value of an option of the tool.
 Option = Union[None, bool, int, float, str, Iterable[Union[int, float, str]]]
 
@@ -24,7 +26,8 @@ def _word(name: str, value: Union[int, float, str]) -> str:
 
 def option_words(options: Mapping[str, Option]) -> List[str]:
     """Options of the tool from arguments with names: strip_dirs=True is --strip-dirs, limit=5 is --limit=5, a list is the option once
-    for each of its values. None and False are no option. The tool knows which options there are.
+    for each of its values. None and False are no option. The tool knows which options there are. EvprofError: the list of what is to be
+    shown is empty.
 
     >>> from evprof._tool import option_words
     >>> option_words({"limit": 5, "include": ["a*", "b*"], "reverse": False, "strip_dirs": True})
@@ -33,7 +36,9 @@ def option_words(options: Mapping[str, Option]) -> List[str]:
     words: List[str] = []
     for name, given in options.items():
         # numpy's numbers are no numbers to isinstance().
-        values: Any = [given] if isinstance(given, str) or not hasattr(given, "__iter__") else given
+        values: Any = [given] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)  # type: ignore[arg-type]
+        if name in _SELECTING and not values:
+            raise EvprofError("evprof: %s is an empty list" % name)
         words += [_word(name.replace("_", "-"), value) for value in values if value is not None and value is not False]
     return words
 

@@ -173,22 +173,25 @@ def _list(name: str, convert: Callable[[Any], Any] = str) -> Callable[[Any], Opt
     return lambda values: [(name, str(convert(value))) for value in _several(values)]
 
 
+def _selected(filter_name: str, name: str, convert: Callable[[Any], Any] = str) -> Callable[[Any], Options]:
+    """As _list(). No option would select everything, so an empty list is refused."""
+    def options(values: Any) -> Options:
+        several = _several(values)
+        if values is not None and not several:
+            raise EvprofError("evprof: %s is an empty list" % filter_name)
+        return _list(name, convert)(several)
+    return options
+
+
 def _one(name: str, convert: Callable[[Any], str] = str) -> Callable[[Any], Options]:
     return lambda value: [] if value is None else [(name, convert(value))]
 
 
-def _kinds(values: Any) -> Options:
-    kinds = [values] if isinstance(values, str) else list(values or [])
-    if values is not None and not kinds:
-        raise EvprofError("evprof: kinds is an empty list")
-    return [("kind", str(kind)) for kind in kinds]
-
-
 _OPTIONS: Dict[str, Callable[[Any], Options]] = {
-    "kinds": _kinds,
-    "processes": _list("process", int), "threads": _list("thread", int),
+    "kinds": _selected("kinds", "kind"),
+    "processes": _selected("processes", "process", int), "threads": _selected("threads", "thread", int),
     "start": _one("from", _time), "end": _one("to", _time), "min_duration": _one("min-duration", _time),
-    "include": _list("include"), "exclude": _list("exclude"), "exclude_syspath": _flag("exclude-syspath"),
+    "include": _selected("include", "include"), "exclude": _list("exclude"), "exclude_syspath": _flag("exclude-syspath"),
     "max_depth": _one("max-depth"), "since_start": _flag("since-start"), "clock": _one("clock"),
 }
 
@@ -216,7 +219,7 @@ class Trace:
     start, end and min_duration are in ns, or texts such as "20us", "3ms", "1.5s". Filters of load() apply to all methods; those of a
     method come on top and replace filters of the same name.
 
-    Arguments that do not fit raise EvprofError.
+    Arguments that do not fit raise EvprofError; so does an empty list of kinds, processes, threads or include.
 
     >>> import evprof
     >>> trace = evprof.load(trace_path)
