@@ -467,6 +467,28 @@ SCENARIO_SOME(table, summary_of_what_is_no_trace, SUPPORTED)
 	       "help was asked for");
 }
 
+/* As of the tool. */
+SCENARIO_SOME(table, summary_that_nobody_reads, SUPPORTED)
+{
+	static const char script[] = "import os, subprocess, sys\n"
+				     "read, pipe = os.pipe()\n"
+				     "os.close(read)\n"
+				     "for out in pipe, os.open('/dev/full', os.O_WRONLY):\n"
+				     "    for word in sys.argv[1], '--library':\n"
+				     "        ended = subprocess.run([sys.executable, '-m', 'evprof', word], "
+				     "stdout=out, stderr=subprocess.PIPE)\n"
+				     "        print(ended.returncode, ended.stderr.decode().strip())\n";
+	struct outcome *outcome = run(.python = python, .args = {"@known.py"}), *result;
+	struct job job = {.python = python, .how = JOB_BARE, .args = {"-c", script, outcome->trace}};
+
+	set_paths(&job);
+	result = job_run(&job);
+	expect(result,
+	       strcmp(result->out, "-13 \n-13 \n2 evprof: cannot write: No space left on device\n"
+				   "2 evprof: cannot write: No space left on device\n") == 0,
+	       "it ends by SIGPIPE, or with a line");
+}
+
 SCENARIO_SOME(table, pickled, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@known.py"}), *verdict;

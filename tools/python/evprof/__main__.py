@@ -4,7 +4,9 @@ python -m evprof --library: prints the path of libevprof.so, for LD_PRELOAD.
 python -m evprof TRACE: what a trace holds, without numpy. Exit status 0; 1 if something is missing; 2 if it cannot be read.
 """
 import json
+import os
 import shlex
+import signal
 import sys
 from typing import Any, Dict, List, Tuple
 
@@ -61,16 +63,26 @@ def summary(trace: Trace) -> List[str]:
                                                         trace.duration_ns / 1e9)] + lines
 
 
+def _print(text: str) -> int:
+    """The exit status: 0, or 2 if it cannot be written. A closed pipe ends the process by SIGPIPE, as it ends the tool."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes the text once more when it ends
+        print("evprof: cannot write: %s" % error.strerror, file=sys.stderr)
+        return 2
+    return 0
+
+
 def main(arguments: List[str]) -> int:
     """The exit status."""
     if arguments == ["--library"]:
-        print(find("libevprof.so"))
-        return 0
+        return _print(find("libevprof.so"))
     if arguments and (arguments[0].isalpha() or arguments == ["--version"]):  # a verb; a trace has a dot or a slash
         return run_tool(arguments)
     if arguments in (["--help"], ["-h"]):
-        print("%s\n\n%s" % (_USAGE, __doc__))
-        return 0
+        return _print("%s\n\n%s" % (_USAGE, __doc__))
     if len(arguments) != 1 or arguments[0].startswith("-"):
         print(_USAGE, file=sys.stderr)
         return 2
@@ -81,12 +93,11 @@ def main(arguments: List[str]) -> int:
         if arguments[0].endswith(".py"):
             print("evprof: python -m evprof run %s records a program" % shlex.quote(arguments[0]), file=sys.stderr)
         return 2
-    print("\n".join(line.encode("utf-8", "replace").decode("utf-8") for line in summary(trace)))
+    status = _print("\n".join(line.encode("utf-8", "replace").decode("utf-8") for line in summary(trace)))
     damage = trace.damage
     if damage:
         print("evprof: %s: the trace is incomplete: %s" % (trace.path, damage), file=sys.stderr)
-        return 1
-    return 0
+    return status or (1 if damage else 0)
 
 
 if __name__ == "__main__":
