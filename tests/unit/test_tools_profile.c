@@ -270,6 +270,15 @@ Test(profile, memory_events_keep_their_places)
 	expect("f", 1, 1, 2002 - 1001, 2002 - 1001);
 }
 
+static struct profile_times edge_of(const char *caller, const char *callee)
+{
+	for (uint32_t i = 0; i < profile.edge_count; i++)
+		if (text_same(profile.labels.at[profile.edges[i].caller].name, text_of(caller)) &&
+		    text_same(profile.labels.at[profile.edges[i].callee].name, text_of(callee)))
+			return profile.edges[i].times;
+	return (struct profile_times){0};
+}
+
 /* Counting begins and ends at the marks in order of events, even at one and the same time. */
 Test(profile, between_marks)
 {
@@ -297,8 +306,9 @@ Test(profile, between_marks)
 	fixture_event(fixture, other, WIRE_CALL, H, 5);	  /* at 1018 */
 	fixture_event(fixture, other, WIRE_CALL, G, 10);  /* at 1028: behind */
 	count();
-	expect("f", 1, 1, 5, 5);
-	expect("g", 0, 0, 0, 0);
+	/* What was called before counts with its time inside, here and in the other thread. */
+	expect("f", 1, 0, 5 + 1, 10);
+	expect("g", 0, 0, 1 + 6, 6 + 10);
 	expect("h", 3, 3, 1 + 2 + 2, 3 + 2 + 2);
 	expect("<built-in method builtins.len>", 1, 1, 2, 2);
 	cr_expect(profile.unmatched == 0);
@@ -428,9 +438,74 @@ Test(profile, from_to)
 	event(WIRE_RETURN, H, 5);
 	event(WIRE_RETURN, F, 5);
 	count();
-	expect("f", 0, 0, 0, 0);
+	expect("f", 0, 0, 5, 20); /* called before */
 	expect("g", 1, 1, 5, 5);
 	expect("h", 1, 1, 10, 10);
+}
+
+/* It begins in the third chunk. The second one has the stack, so the first one is not read. */
+Test(profile, from_a_recorded_stack_on)
+{
+	options.edges = true;
+	filter.from_given = true;
+	filter.from_ns = 30;
+	event(WIRE_CALL, G, 10); /* 0; it has ended, and its end is missing */
+	fixture_flush(fixture, thread);
+	event(WIRE_CALL, H, 10);
+	event(WIRE_OPEN, F, 0);
+	event(WIRE_OPEN, H, 0);
+	fixture_flush(fixture, thread);
+	event(WIRE_RETURN, H, 15); /* 25 */
+	event(WIRE_CALL, H, 0);
+	event(WIRE_RETURN, H, 15); /* 40 */
+	event(WIRE_RETURN, F, 10);
+	count();
+	expect("f", 0, 0, 10, 20);
+	expect("g", 0, 0, 0, 0);
+	expect("h", 0, 0, 10, 10);
+	cr_expect(edge_of("f", "h").total_ns == 10 && !edge_of("f", "h").calls);
+}
+
+/* What runs at the edge has ended at the event before the gap. */
+Test(profile, from_a_time_in_a_gap)
+{
+	filter.from_given = true;
+	filter.from_ns = 15;
+	event(WIRE_CALL, F, 10);   /* 0 */
+	event(WIRE_RETURN, G, 10); /* 10 */
+	event(WIRE_GAP, 0, 10);	   /* 20 */
+	fixture_extra(fixture, thread, 3);
+	event(WIRE_CALL, H, 10);
+	event(WIRE_RETURN, H, 10);
+	count();
+	expect("f", 0, 0, 0, 0);
+	expect("h", 1, 1, 10, 10);
+}
+
+/* The stack between two windows is that of their events, of all greenlets. */
+Test(profile, functions_that_run_through_several_windows)
+{
+	options.mark_begin = "begin";
+	options.mark_end = "end";
+	event(WIRE_CALL, F, 0);
+	event(WIRE_MARK, 1, 10);
+	switch_to(0x20, 0x10, 1);
+	event(WIRE_CALL, G, 0);
+	event(WIRE_MARK, 2, 5);
+	event(WIRE_CALL, H, 100);
+	switch_to(0x10, 0x20, 100);
+	event(WIRE_MARK, 1, 100);
+	switch_to(0x20, 0x10, 2);
+	event(WIRE_RETURN, H, 3);
+	event(WIRE_MARK, 2, 4);
+	event(WIRE_RETURN, G, 100);
+	switch_to(0x10, 0x20, 0);
+	event(WIRE_RETURN, F, 100);
+	count();
+	expect("f", 0, 0, 1 + 2, 1 + 2);
+	expect("g", 1, 1, 5 + 4, 5 + 3 + 4);
+	expect("h", 0, 0, 3, 3);
+	cr_expect(profile.unmatched == 0);
 }
 
 Test(profile, processes_are_added_up)
@@ -457,15 +532,6 @@ Test(profile, processes_are_added_up)
 	event(WIRE_CALL, F, 1);
 	count();
 	cr_expect(times_of("f").calls == 0);
-}
-
-static struct profile_times edge_of(const char *caller, const char *callee)
-{
-	for (uint32_t i = 0; i < profile.edge_count; i++)
-		if (text_same(profile.labels.at[profile.edges[i].caller].name, text_of(caller)) &&
-		    text_same(profile.labels.at[profile.edges[i].callee].name, text_of(callee)))
-			return profile.edges[i].times;
-	return (struct profile_times){0};
 }
 
 Test(profile, edges)

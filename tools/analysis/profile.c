@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analysis/memory_estimate.h"
+#include "replay/initial_stack.h"
 #include "replay/replay.h"
 #include "replay/window.h"
 #include "trace/calibration.h"
@@ -55,7 +56,9 @@ struct counting {
 	uint64_t last_ticks; /* of the process's last event; 0: times are not those of the wall clock */
 	size_t next_edge;    /* index in window.edges */
 	uint32_t thread;
-	uint32_t marks; /* marks of the thread so far */
+	uint32_t marks;	    /* marks of the thread so far */
+	uint64_t look_back; /* as of struct initial_stack */
+	bool begins_known;  /* the stack is that at the next edge already */
 	uint64_t lost;
 	bool has_native_stacks;
 	struct native_stack_counts native_stacks;
@@ -86,6 +89,12 @@ static inline void count_end(struct entry *entry, const struct replay_frame *fra
 		entry->recursive += called;
 }
 
+/* None if the window begins between a gap and the event before it, where the frame ends. */
+static inline uint64_t time_in(const struct replay *replay, const struct replay_frame *frame)
+{
+	return replay->now > frame->start ? replay->now - frame->start : 0;
+}
+
 /* Whether the filter shows the call. Its frame is already off the stack. */
 static inline bool is_counted(const struct counting *counting, const struct replay *replay, uint64_t total)
 {
@@ -109,7 +118,7 @@ static __attribute__((noinline)) bool count_thinned(const struct replay *replay,
 static inline void count_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
 {
 	struct counting *counting = owner;
-	uint64_t total = replay->now - frame->start;
+	uint64_t total = time_in(replay, frame);
 
 	(void)how;
 	if (!is_counted(counting, replay, total))
@@ -210,7 +219,7 @@ static inline void rows_pop(void *owner, struct replay *replay, struct replay_fr
 	struct counting *counting = owner;
 	struct edge *edge = frame->owner ? &counting->edges[frame->owner - 1] : NULL;
 	uint32_t row = counting->rows[frame->key];
-	uint64_t total = replay->now - frame->start;
+	uint64_t total = time_in(replay, frame);
 
 	(void)how;
 	counting->open[row]--;
@@ -242,50 +251,73 @@ static uint64_t next_limit(const struct counting *counting)
 	return edge->thread == counting->thread ? UINT64_MAX : edge->ticks;
 }
 
-static const struct replay_sink nothing = {0};
-
-/* Skips events outside the window, but for what they say of thinned functions. Returns like replay_run(). */
-static int skip_run(struct counting *counting, struct replay_cursor *cursor, uint64_t until)
+static int outside_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
 {
-	const struct trace_events *events = cursor->events;
-	struct replay *replay = &counting->replay;
+	struct counting *counting = owner;
 
-	for (; cursor->at < events->count; cursor->at++) {
-		uint32_t head = events->heads[cursor->at];
-		unsigned kind = wire_head_kind(head);
-		uint64_t now = wire_time_of(kind, replay->now, events->ticks[cursor->at], cursor->extra);
-
-		if (now >= until && until != UINT64_MAX)
-			return 1;
-		replay->now = now;
-		if (wire_is_thin(kind))
-			replay_thin(replay, head, cursor->extra, &nothing, NULL);
-		cursor->extra += wire_extra_words(head);
-		if (kind == WIRE_MARK && mark_is_edge(counting, counting->marks++)) {
-			cursor->at++;
-			return 2;
-		}
-	}
-	return 0;
+	(void)replay;
+	(void)extra;
+	return wire_head_kind(head) == WIRE_MARK && mark_is_edge(counting, counting->marks++);
 }
 
-/* Begins or ends the window, as switching cProfile on or off does. */
+/* Outside the window only the stack is of interest: what runs when the window begins. */
+static const struct replay_sink outside_sink = {.other = outside_other};
+
+/* Returns like replay_run(). */
+static __attribute__((noinline)) int run_outside(struct counting *counting, struct replay_cursor *cursor,
+						 uint64_t until)
+{
+	struct replay *replay = &counting->replay;
+	uint64_t left_open = replay->left_open, unmatched = replay->unmatched;
+	int reason = 0;
+
+	if (!counting->begins_known)
+		reason = replay_run(replay, cursor, until, &outside_sink, counting);
+	while (counting->begins_known && !reason && cursor->at < cursor->events->count)
+		if (replay_cursor_time(cursor, replay->now) >= until)
+			reason = 1;
+		else
+			replay_skip(replay, cursor);
+	replay->left_open = left_open;
+	replay->unmatched = unmatched;
+	return reason;
+}
+
+/* Takes the stack off and puts it on again, at this time. */
+static void lift_stack(struct replay *replay, uint64_t at, const struct replay_sink *off, const struct replay_sink *on,
+		       struct counting *counting)
+{
+	uint32_t depth = replay->depth, hidden_base = replay->hidden_base, own_depth = replay->own_depth;
+	uint32_t place = replay->place;
+	struct replay_place *places = malloc((depth + 1) * sizeof(*places));
+	uint64_t now = replay->now;
+
+	for (uint32_t i = 0; places && i < depth; i++)
+		places[i] = replay_place_of(&replay->frames[i]);
+	replay->now = at;
+	replay_pop_all(replay, off, counting);
+	for (uint32_t i = 0; places && i < depth; i++)
+		replay_push_at(replay, places[i], WIRE_FRAME, on, counting);
+	replay->out_of_memory |= !places;
+	replay->hidden_base = hidden_base;
+	replay->own_depth = own_depth;
+	replay->place = place;
+	replay->now = now; /* the next event's ticks count from the last event */
+	free(places);
+}
+
+/* Begins or ends the window. What runs there counts with the time inside. */
 static void cross_edge(struct counting *counting, const struct replay_sink *sink, int reason)
 {
 	struct replay *replay = &counting->replay;
 	const struct window_edge *edge = &counting->window.edges[counting->next_edge++];
-	uint64_t now = replay->now;
+	uint64_t at = reason == 1 && edge->ticks > replay->now ? edge->ticks : replay->now;
 
-	if (edge->begins) {
-		replay_forget(replay);
-		replay_forget_stacks(replay);
-		replay->base_unknown = replay->others_unknown = true;
-		return;
-	}
-	if (reason == 1 && edge->ticks > now)
-		replay->now = edge->ticks;
-	replay_pop_all(replay, sink, counting);
-	replay->now = now; /* the next event's ticks count from the last event */
+	counting->begins_known = false;
+	if (edge->begins)
+		lift_stack(replay, at, &outside_sink, sink, counting);
+	else
+		lift_stack(replay, at, sink, &outside_sink, counting);
 }
 
 static bool inside_window(const struct counting *counting)
@@ -300,12 +332,13 @@ static inline __attribute__((always_inline)) void run_chunk(struct counting *cou
 							    const struct trace_events *events,
 							    const struct replay_sink *sink)
 {
-	struct replay_cursor cursor = replay_begin_chunk(&counting->replay, events, sink, counting);
+	struct replay_cursor cursor =
+	    replay_begin_chunk(&counting->replay, events, inside_window(counting) ? sink : &outside_sink, counting);
 
 	for (;;) {
 		uint64_t until = next_limit(counting);
 		int reason = inside_window(counting) ? replay_run(&counting->replay, &cursor, until, sink, counting)
-						     : skip_run(counting, &cursor, until);
+						     : run_outside(counting, &cursor, until);
 
 		if (!reason)
 			return;
@@ -316,19 +349,29 @@ static inline __attribute__((always_inline)) void run_chunk(struct counting *cou
 }
 
 /*
- * The first place to read: chunks that end before a window of times are skipped, but not where they say what is
- * thinned.
+ * The first place to read. Before a window of times only what shows the stack there is read, but not where earlier
+ * events say what is thinned.
  */
-static size_t first_place(const struct counting *counting, const struct trace_process *process,
-			  const struct trace_thread *thread)
+static size_t first_place(struct counting *counting, struct trace *trace, const struct trace_thread *thread)
 {
 	const struct window_edge *edge = counting->window.edges;
-	size_t first = 0;
+	struct initial_stack initial = {.trace = trace,
+					.thread = thread,
+					.replay = &counting->replay,
+					.to = counting->window.count > 1 ? edge[1].ticks : UINT64_MAX,
+					.look_back = &counting->look_back};
+	size_t first;
 
-	if (counting->window.count && edge->begins && edge->thread == TRACE_NOBODY &&
-	    trace_process_budget(process) <= 0)
-		while (first < thread->place_count && thread->places[first].last_ticks < edge->ticks)
-			first++;
+	if (!counting->window.count || !edge->begins || edge->thread != TRACE_NOBODY || !edge->ticks ||
+	    trace_process_budget(trace_process_of(trace, thread)) > 0)
+		return 0;
+	initial.from = edge->ticks;
+	first = trace_stream_place(thread, edge->ticks);
+	if (first == thread->place_count || initial.from >= initial.to)
+		return first;
+	counting->begins_known = true;
+	if (initial_stack_push(&initial, edge->ticks, &outside_sink, counting) < 0)
+		counting->out_of_memory = true;
 	return first;
 }
 
@@ -346,10 +389,11 @@ static void count_thread(struct counting *counting, struct trace *trace, const s
 	counting->thread = thread->number;
 	counting->marks = 0;
 	counting->next_edge = 0;
+	counting->begins_known = false;
 	replay_begin_thread(&counting->replay);
 	calibration_begin_thread(&counting->calibration);
 	trace_stream_open(&stream, trace, thread);
-	trace_stream_skip(&stream, first_place(counting, trace_process_of(trace, thread), thread));
+	trace_stream_skip(&stream, first_place(counting, trace, thread));
 	while (!past_window(counting) && trace_stream_next(&stream, &events)) {
 		if (counting->calibrates)
 			calibration_apply(&counting->calibration, &events);
@@ -360,6 +404,8 @@ static void count_thread(struct counting *counting, struct trace *trace, const s
 		progress_add(progress, events.count);
 	}
 	trace_stream_close(&stream);
+	if (!inside_window(counting))
+		replay_forget(&counting->replay);
 	replay_end_thread(&counting->replay, counting->rows ? &rows_sink : &count_sink, counting);
 }
 
@@ -687,6 +733,7 @@ static int counting_begin(struct counting *counting, const struct reading *readi
 
 	*counting = (struct counting){.options = options,
 				      .window = reading->windows[process->number],
+				      .look_back = INITIAL_STACK_LOOK_BACK_EVENTS,
 				      .interval = trace_process_memory_interval(process),
 				      .has_native_stacks = trace_process_has_native_stacks(process)};
 	error = replay_init(&counting->replay, process);
