@@ -494,6 +494,36 @@ Test(cut, what_runs_is_a_recorded_stack)
 		  ran.out);
 }
 
+/* The piece of these times has a process that was started so. */
+static void expect_start(const char *words, const char *start)
+{
+	cr_assert_eq(cut(words), 0, "%s: %s", words, ran.err);
+	run_on(cmd_info, "--json TRACE", piece, NULL);
+	cr_expect(strstr(ran.out, start), "%s: not %s: %s", words, start, ran.out);
+}
+
+/* A process joins some time before its first event: it had begun where the piece has not that one. */
+Test(cut, begins_with_the_first_event)
+{
+	uint32_t first = thread;
+
+	thread = fixture_thread(fixture, process, 12, START);
+	event(WIRE_CALL, B, 50);
+	event(WIRE_RETURN, B, 10);
+	thread = first;
+	event(WIRE_CALL, A, 5);
+	event(WIRE_RETURN, A, 10);
+	fixture_flush(fixture, thread);
+	event(WIRE_CALL, A, 100);
+	save();
+	expect_start("--from 0", "\"exec\"");
+	expect_start("--to 10", "\"exec\"");
+	expect_start("--from 1", "\"rejoin\"");
+	expect_start("--from 20", "\"rejoin\"");
+	expect_start("--from 1 --thread 12", "\"rejoin\"");
+	expect_start("--from 0 --thread 12", "\"exec\"");
+}
+
 /* An allocation of that many bytes, at the instruction at which its stack stands. */
 static void allocate(uint32_t bytes)
 {

@@ -264,7 +264,7 @@ static void write_thread(struct cut_file *file, struct alive_process *process, b
 
 static void write_process(struct cut_file *file, struct alive_process *process)
 {
-	file_begin_process(file, process->process);
+	file_begin_process(file, process->process, false);
 	if (process->any || process->lost)
 		write_thread(file, process, false);
 	if (process->after.sum_count || process->after.waiting_count)

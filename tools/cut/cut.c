@@ -20,17 +20,22 @@ struct cutting {
 	uint64_t look_back;
 };
 
+static struct cut_thread thread_of(struct cutting *cutting, const struct trace_thread *thread, bool own)
+{
+	return (struct cut_thread){.trace = cutting->trace,
+				   .file = &cutting->file,
+				   .progress = cutting->progress,
+				   .stretch = cutting->file.stretch,
+				   .thread = thread,
+				   .replay = &cutting->replay,
+				   .look_back = &cutting->look_back,
+				   .own = own};
+}
+
 /* The own events of a sampled thread are a thread of their own in the file. */
 static int write_thread(struct cutting *cutting, const struct trace_thread *thread, bool own)
 {
-	const struct cut_thread cut = {.trace = cutting->trace,
-				       .file = &cutting->file,
-				       .progress = cutting->progress,
-				       .stretch = cutting->file.stretch,
-				       .thread = thread,
-				       .replay = &cutting->replay,
-				       .look_back = &cutting->look_back,
-				       .own = own};
+	const struct cut_thread cut = thread_of(cutting, thread, own);
 	int error;
 
 	replay_begin_thread(&cutting->replay);
@@ -40,11 +45,26 @@ static int write_thread(struct cutting *cutting, const struct trace_thread *thre
 	return error;
 }
 
+/* Its start does not say so: a process joins some time before its first event. */
+static bool began_before(struct cutting *cutting, const struct trace_process *process)
+{
+	bool before = false;
+
+	for (size_t i = 0; i < process->thread_count && !before; i++) {
+		const struct trace_thread *thread = cutting->trace->threads[process->threads[i]];
+		const struct cut_thread cut = thread_of(cutting, thread, false);
+		const struct cut_thread own = thread_of(cutting, thread->own, true);
+
+		before = cut_thread_has_before(&cut) || (thread->own && cut_thread_has_before(&own));
+	}
+	return before;
+}
+
 static int write_process(struct cutting *cutting, const struct trace_process *process)
 {
 	int error = replay_init(&cutting->replay, process);
 
-	file_begin_process(&cutting->file, process);
+	file_begin_process(&cutting->file, process, began_before(cutting, process));
 	for (size_t i = 0; i < process->thread_count && !error && !cutting->file.error; i++) {
 		const struct trace_thread *thread = cutting->trace->threads[process->threads[i]];
 

@@ -160,11 +160,6 @@ static void write_native(struct cut_file *file)
 		add_definition(file, process->symbols.at[i].definition);
 }
 
-static bool began_before(const struct cut_file *file)
-{
-	return file->process->start_ticks < cut_ticks(&file->stretch->from, file->process);
-}
-
 /* The trace has more than a last stretch. */
 static void set_alive_only(const struct cut_file *file, json_t *process)
 {
@@ -223,7 +218,7 @@ static void write_process(struct cut_file *file)
 		title = json_incref(json_object_get(object, "title"));
 		json_object_del(object, "title");
 		json_object_set_new(object, "process", integer(file->process_number));
-		if (began_before(file))
+		if (file->began_before)
 			json_object_set_new(object, "start", json_string("rejoin"));
 		if (file->alive_only)
 			set_alive_only(file, object);
@@ -240,9 +235,10 @@ static void write_process(struct cut_file *file)
 	write_native(file);
 }
 
-void file_begin_process(struct cut_file *file, const struct trace_process *process)
+void file_begin_process(struct cut_file *file, const struct trace_process *process, bool began_before)
 {
 	file->process = process;
+	file->began_before = began_before;
 	file->process_written = false;
 	set_error(file, ids_begin(&file->ids, process));
 }

@@ -27,7 +27,7 @@ struct cut_file {
 	/* The open process, and the open thread. */
 	const struct trace_process *process;
 	struct ids ids;
-	bool process_written;
+	bool began_before, process_written;
 	uint32_t process_number; /* those of the next ones, until they are written */
 	uint32_t thread_number;
 	uint64_t counts[WIRE_KINDS];
@@ -47,7 +47,8 @@ void file_begin(struct cut_file *file, const struct trace *trace, const struct c
 void file_end(struct cut_file *file);
 void file_done(struct cut_file *file);
 
-void file_begin_process(struct cut_file *file, const struct trace_process *process);
+/* began_before: it had begun before the stretch. */
+void file_begin_process(struct cut_file *file, const struct trace_process *process, bool began_before);
 void file_end_process(struct cut_file *file);
 /* Writes what the file says of the thread, and of its process if that is the first one. */
 void file_begin_thread(struct cut_file *file, const struct trace_thread *thread);

@@ -501,6 +501,26 @@ static void set_edges(struct copy *copy)
 	}
 }
 
+/* Reads a chunk if the edge may be in the first one. */
+bool cut_thread_has_before(const struct cut_thread *cut)
+{
+	struct copy copy = {.cut = cut, .process = trace_process_of(cut->trace, cut->thread)};
+	const struct trace_thread *thread = cut->thread;
+	struct trace_events events = {0};
+	bool before = false;
+
+	set_edges(&copy);
+	if (!thread->place_count || thread->places[0].first_ticks > copy.from)
+		return false;
+	if (trace_stream_place(thread, copy.from) > 0)
+		return true;
+	trace_stream_open(&copy.stream, cut->trace, thread);
+	if (trace_stream_chunk(&copy.stream, &events))
+		before = is_before(&copy, trace_first_event(&events), 0);
+	trace_stream_close(&copy.stream);
+	return before;
+}
+
 /* Reads one more chunk before the stretch: its last events may describe the first one of the stretch. */
 int cut_thread_write(const struct cut_thread *cut)
 {

@@ -22,6 +22,8 @@ struct cut_thread {
 	bool own;	       /* its stream is the own one of a sampled thread, whose stacks are the sampler's */
 };
 
+/* Whether the thread has events before the stretch. */
+bool cut_thread_has_before(const struct cut_thread *cut);
 /* Writes what the stretch has of the thread, if anything. Returns 0 or -ENOMEM; errors of writing are the file's. */
 int cut_thread_write(const struct cut_thread *cut);
 

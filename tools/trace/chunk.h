@@ -39,6 +39,14 @@ struct trace_events {
 	uint64_t missing;     /* the number of missing events, if known */
 };
 
+/* The time of the first event; without one, that before it. */
+static inline uint64_t trace_first_event(const struct trace_events *events)
+{
+	if (events->count == 0)
+		return events->first_ticks;
+	return wire_time_of(wire_head_kind(events->heads[0]), events->first_ticks, events->ticks[0], events->extras);
+}
+
 /*
  * Unpacks the events of the chunk that was read. The only function that knows their layout. Returns 0, -EBADMSG if the
  * payload is inconsistent, or -ENOMEM.

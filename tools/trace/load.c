@@ -167,14 +167,6 @@ static int list_threads(struct trace *trace)
 	return 0;
 }
 
-/* The time of the first event of a chunk. */
-static uint64_t first_event_ticks(const struct trace_events *events)
-{
-	if (events->count == 0)
-		return events->first_ticks;
-	return wire_time_of(wire_head_kind(events->heads[0]), events->first_ticks, events->ticks[0], events->extras);
-}
-
 /* Finds the earliest event. Reads a chunk only if it begins before the earliest event found: mostly one, the first. */
 static void find_span(struct trace *trace)
 {
@@ -198,8 +190,8 @@ static void find_span(struct trace *trace)
 		events = (struct trace_events){.first_ticks = thread->places[0].first_ticks};
 		if (trace_read_payload(trace, &thread->places[0], &payload) == 0)
 			trace_note_error(trace, &thread->places[0], trace_unpack_events(&payload, &events));
-		if (!any || trace_ns(process, first_event_ticks(&events)) < trace->start_ns)
-			trace->start_ns = trace_ns(process, first_event_ticks(&events));
+		if (!any || trace_ns(process, trace_first_event(&events)) < trace->start_ns)
+			trace->start_ns = trace_ns(process, trace_first_event(&events));
 		any = true;
 	}
 	if (trace->end_ns < trace->start_ns)
