@@ -627,6 +627,45 @@ Test(flame, pprof_of_memory_alone)
 	free(bytes);
 }
 
+/* The stack of each allocation is known, and not how long a function ran: nobody is charged with the time between. */
+Test(flame, memory_alone_has_no_times)
+{
+	static const char *const formats[] = {"folded", "pstats", "callgrind", "speedscope", "speedscope-sampled",
+					      "firefox"};
+	const uint64_t main_place = wire_place(MAIN, 0);
+	json_t *root, *files;
+
+	begin_memory("\"mem\"");
+	fixture_extended(fixture, thread, WIRE_STACK_CHANGE, 0, &main_place, 1, 0);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x300, 30, 0, 100);
+	fixture_extended(fixture, thread, WIRE_STACK_CHANGE, 0, NULL, 0, 0);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x400, 30, 0, 100);
+	root = exported_json("-f speedscope TRACE -o -");
+	cr_expect_eq(json_array_size(json_object_get(root, "profiles")), 0, "%s", ran.out);
+	json_decref(root);
+	show(cmd_export, "-f firefox TRACE -o -", "\"samples\":{\"stack\":[null],");
+	root = exported_json("-f chrome TRACE -o -");
+	cr_expect(!strstr(ran.out, "\"ph\":\"B\"") && strstr(ran.out, "\"bytes\":60"), "%s", ran.out);
+	json_decref(root);
+	show(cmd_export, "-f callgrind TRACE -o -", "\n1 0 0\n");
+	run(cmd_annotate, "--format json TRACE");
+	root = json_loads(ran.out, 0, NULL);
+	files = json_object_get(root, "files");
+	cr_expect(json_array_size(files) == 1 &&
+		      !json_integer_value(json_object_get(json_array_get(files, 0), "own_ns")),
+		  "%s", ran.out);
+	json_decref(root);
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		char words[64];
+
+		snprintf(words, sizeof(words), "-f %s TRACE -o -", formats[i]);
+		export(words);
+		cr_expect(strstr(ran.err, "has no events of calls, so there are no times"), "%s: %s", words, ran.err);
+	}
+	export("-f folded --weight live TRACE -o -");
+	cr_expect_str_eq(ran.err, "");
+}
+
 /* --- the tree itself --- */
 
 Test(flame, one_number_for_each_stack)

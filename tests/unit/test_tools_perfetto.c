@@ -506,8 +506,12 @@ Test(perfetto, lost_events_are_counted)
 			   "30 counter 11 @7\n");
 }
 
+/* Frames that only allocations have, where calls are not recorded, are no slices: nobody knows how long they ran. */
 Test(perfetto, heap)
 {
+	const uint64_t place = wire_place(1, 0);
+
+	fixture_extended(fixture, thread, WIRE_STACK_CHANGE, 0, &place, 1, 0);
 	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_RAW, 0xabc0, 100, 0, 5);
 	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0xdef0, 200000, 0, 200000);
 	fixture_memory(fixture, thread, WIRE_FREE, WIRE_DOMAIN_RAW, 0xabc0, 0, 0, 5);

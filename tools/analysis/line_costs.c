@@ -150,10 +150,13 @@ static uint32_t line_of(struct line_costs *costs, struct cost_frame *frame)
 	return frame->line;
 }
 
-/* Charges the time since the last event to the current line of the innermost of `depth` frames, if there is one. */
+/*
+ * Charges the time since the last event to the current line of the innermost of `depth` frames, if there is one. Those
+ * of a stack that only allocations have ran at these, and nobody knows how long.
+ */
 static void charge_time(struct line_costs *costs, struct call_walk *walk, uint32_t depth)
 {
-	if (depth && walk->now_ns > costs->last_ns) {
+	if (depth && walk->now_ns > costs->last_ns && !walk->replay.has_own_stack) {
 		uint32_t line = line_of(costs, &costs->frames[depth - 1]);
 
 		if (line == LINE_COSTS_NOBODY)

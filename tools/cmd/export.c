@@ -14,24 +14,26 @@
 #include "util/output.h"
 
 const struct export_format export_formats[] = {
-    {"chrome", "Chrome trace JSON, for Perfetto's and Chrome's viewers", "json", export_chrome, NULL, NULL, false},
+    {"chrome", "Chrome trace JSON, for Perfetto's and Chrome's viewers", "json", export_chrome, NULL, NULL, false,
+     false},
     {"perfetto", "Perfetto's own format, for ui.perfetto.dev and its trace processor", "pftrace", export_perfetto, NULL,
-     NULL, false},
+     NULL, false, false},
     {"pstats", "the table of cProfile as a file, for Python's pstats, snakeviz, gprof2dot", "pstats", export_pstats,
-     NULL, NULL, true},
+     NULL, NULL, true, true},
     {"csv", "one table of all calls and allocations, with the columns of EventProfiler", "csv", export_csv,
-     export_csv_options, export_csv_free_options, false},
+     export_csv_options, export_csv_free_options, false, false},
     {"callgrind", "the Callgrind Profile Format, for KCachegrind and callgrind_annotate", "callgrind", export_callgrind,
-     export_callgrind_options, NULL, true},
+     export_callgrind_options, NULL, true, true},
     {"folded", "folded stacks with their ns, for flamegraph.pl and speedscope", "folded", export_folded,
-     export_folded_options, NULL, true},
-    {"speedscope", "speedscope's JSON with every call", "speedscope.json", export_speedscope, NULL, NULL, false},
+     export_folded_options, NULL, true, true},
+    {"speedscope", "speedscope's JSON with every call", "speedscope.json", export_speedscope, NULL, NULL, false, true},
     {"speedscope-sampled", "speedscope's JSON with the time of each stack; small", "sampled.speedscope.json",
-     export_speedscope_sampled, NULL, NULL, true},
-    {"pprof", "pprof's profile.proto, gzip'ed, for go tool pprof", "pb.gz", export_pprof, NULL, NULL, true},
-    {"firefox", "processed profile JSON, for profiler.firefox.com", "firefox.json", export_firefox, NULL, NULL, false},
+     export_speedscope_sampled, NULL, NULL, true, true},
+    {"pprof", "pprof's profile.proto, gzip'ed, for go tool pprof", "pb.gz", export_pprof, NULL, NULL, true, false},
+    {"firefox", "processed profile JSON, for profiler.firefox.com", "firefox.json", export_firefox, NULL, NULL, false,
+     true},
     {"html", "one page with timeline, flame graph and table, for any browser, without a network", "html", export_html,
-     NULL, NULL, false},
+     NULL, NULL, false, false},
 };
 
 const size_t export_format_count = sizeof(export_formats) / sizeof(export_formats[0]);
@@ -185,6 +187,10 @@ static int export_to(const struct export_format *format, struct export *export, 
 		trace_warn_of_estimates(trace);
 	else if (format->write != export_html && trace_budget(trace) > 0)
 		trace_warn_of_budget(trace);
+	else if (format->only_times && !export->weight && export_is_memory_alone(trace))
+		output_message("evprof export: %s has no events of calls, so there are no times to show; record with "
+			       "--events call,c_call,mem",
+			       from);
 	else if (!format->any_clock) /* others count stacks, which says it where memory is among them */
 		trace_warn_of_memory_sampling(trace);
 	return verb_close(trace, error);

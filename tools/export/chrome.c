@@ -496,7 +496,8 @@ int export_chrome(const struct export *export, struct output *output, struct pro
 						    .push = chrome_push,
 						    .pop = chrome_pop,
 						    .other = chrome_other,
-						    .thinned = chrome_thinned};
+						    .thinned = chrome_thinned,
+						    .timed = true};
 	struct chrome chrome = {.output = output, .spans.in_turn = true};
 	int error;
 

@@ -59,7 +59,8 @@ struct export_format {
 	export_write *write;
 	const struct export_option *options;	     /* ended by one without a name; NULL: none */
 	void (*free_options)(struct export *export); /* NULL: nothing to do */
-	bool any_clock; /* the format adds times up; other formats show a time line, which needs the wall clock */
+	bool any_clock;	 /* the format adds times up; other formats show a time line, which needs the wall clock */
+	bool only_times; /* without times of functions there is nothing to show, or marks alone */
 };
 
 /* --- what several formats write (shared.c) --- */
@@ -70,6 +71,9 @@ const char *export_program(const struct trace_process *process);
 const char *export_argument(const struct trace_process *process, size_t i);
 /* Writes " (sampled ...)" if the rate is not 0. */
 void export_put_sampling(struct output *output, int64_t rate);
+
+/* Whether memory was recorded and calls were not: functions have no times. */
+bool export_is_memory_alone(const struct trace *trace);
 
 /* Names of the events that are shown as instants, and of their argument; NULL: none. */
 struct export_instant {

@@ -512,7 +512,8 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 						    .push = firefox_push,
 						    .pop = firefox_pop,
 						    .other = firefox_other,
-						    .thinned = firefox_thinned};
+						    .thinned = firefox_thinned,
+						    .timed = true};
 	struct firefox firefox = {.output = output,
 				  .spans = {.in_turn = true, .ends_first = true},
 				  .tables = {.output = output, .stacks = &firefox.stacks}};

@@ -876,7 +876,8 @@ int export_perfetto(const struct export *export, struct output *output, struct p
 						    .push = perfetto_push,
 						    .pop = perfetto_pop,
 						    .other = perfetto_other,
-						    .thinned = perfetto_thinned};
+						    .thinned = perfetto_thinned,
+						    .timed = true};
 	struct perfetto perfetto = {
 	    .writer = {.output = output, .trace = export->trace}, .trace = export->trace, .spans.in_turn = true};
 	int error = process_births_find(&perfetto.births, export->trace);

@@ -308,8 +308,7 @@ static void set_sample_types(struct pprof *pprof, const struct export *export, s
 
 	pprof->allocations = trace_records(trace, "mem") || trace_records(trace, "malloc");
 	pprof->in_use = pprof->allocations && export->filter->clock == CPU_CLOCK_WALL;
-	pprof->timed = !pprof->allocations || trace_records(trace, "call") || trace_records(trace, "c_call") ||
-		       trace_records(trace, "line") || trace_sample_rate(trace);
+	pprof->timed = !export_is_memory_alone(trace);
 	visitor->allocations = pprof->allocations && !pprof->in_use;
 	if (!pprof->in_use)
 		return;

@@ -23,6 +23,12 @@ void export_put_sampling(struct output *output, int64_t rate)
 		output_format(output, " (%s)", trace_sampling_text(rate, text));
 }
 
+bool export_is_memory_alone(const struct trace *trace)
+{
+	return (trace_records(trace, "mem") || trace_records(trace, "malloc")) && !trace_records(trace, "call") &&
+	       !trace_records(trace, "c_call") && !trace_records(trace, "line") && !trace_sample_rate(trace);
+}
+
 const struct export_instant export_instants[WIRE_KINDS] = {
     [WIRE_EXCEPTION] = {"exception", NULL}, [WIRE_GAP] = {"lost", "events"},
     [WIRE_MARK] = {"mark", NULL},	    [WIRE_FORK] = {"fork", "child"},

@@ -520,7 +520,8 @@ int export_speedscope(const struct export *export, struct output *output, struct
 				       .thread_end = evented_thread_end,
 				       .push = evented_push,
 				       .pop = evented_pop,
-				       .other = evented_other};
+				       .other = evented_other,
+				       .timed = true};
 	struct speedscope speedscope = {
 	    .output = output, .sampled = trace_sample_rate(export->trace) > 0, .spans.open.in_turn = true};
 	int error;

@@ -339,7 +339,8 @@ static int walk_calls(struct html *html, bool writing)
 					     .push = writing ? NULL : html_push,
 					     .pop = writing ? html_write : html_count,
 					     .other = html_other,
-					     .thinned = html_thinned};
+					     .thinned = html_thinned,
+					     .timed = true};
 	int error;
 
 	html->writing = writing;

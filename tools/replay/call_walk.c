@@ -55,6 +55,12 @@ static void report_frames(struct call_walk *walk, uint32_t number)
 	walk->now_ns = now;
 }
 
+/* Whether the frames of the thread have no times, and the visitor wants only those that have. */
+static inline bool has_no_times(const struct call_walk *walk)
+{
+	return __builtin_expect(walk->replay.has_own_stack, 0) && walk->visitor->timed;
+}
+
 /* --- tasks --- */
 
 static void note_key(struct call_walk *walk, uint32_t key)
@@ -173,7 +179,7 @@ static inline __attribute__((always_inline)) void walk_push(void *owner, struct 
 	    .key = replayed->key, .kind = replayed->kind, .start_ns = now, .instruction = replayed->instruction};
 	if (__builtin_expect(walk->step != 0, 0))
 		take_step(walk, frame);
-	if (walk->depth > walk->shown_at_once)
+	if (walk->depth > walk->shown_at_once || has_no_times(walk))
 		return;
 	walk->shown++;
 	if (walk->visitor->push)
@@ -198,7 +204,7 @@ static inline __attribute__((always_inline)) void walk_pop(void *owner, struct r
 	}
 	total = (uint64_t)(now - frame->start_ns);
 	if (__builtin_expect(walk->depth > walk->shown, 0) && total >= walk->filter->min_duration_ns &&
-	    !too_deep(walk, walk->depth - 1))
+	    !too_deep(walk, walk->depth - 1) && !has_no_times(walk))
 		report_frames(walk, walk->depth - 1);
 	if (walk->depth == walk->shown) {
 		walk->shown--;

@@ -105,6 +105,7 @@ struct call_visitor {
 	 * such stretch of a thread, in the order of time.
 	 */
 	void (*thinned)(void *owner, struct call_walk *walk, const struct walk_thinned *thinned);
+	bool timed;	/* frames whose times mean nothing (replay.has_own_stack) are not reported */
 	bool lines;	/* other() is also called with WIRE_AT_LINE, and WIRE_AT_INSTRUCTION of the top shown frame */
 	bool no_events; /* processes and threads are reported, and no events are read */
 };
