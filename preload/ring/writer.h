@@ -113,6 +113,7 @@ struct thread_self {
 	bool in_program_profile;  /* until 3.11: the program's own profile function runs */
 	bool called;		  /* EVPROF_CALIBRATE, 3.12 and later: a reported call has not started a function yet */
 	bool unreported;	  /* likewise: a function starts without a reported call */
+	bool releases; /* until 3.11: it is about to release a lock of Python's, and gives a new state its hook */
 	uint64_t sampling_state;  /* of the random numbers of memory_sampling.h */
 	const void *event_block;  /* allocated for an event, and the next block to be freed (event_blocks.h) */
 	const void *lost_block;	  /* of an allocation that was lost and would be held, see writer_lose() ... */

@@ -160,12 +160,16 @@ PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 }
 
 /* Python releases all its locks with this function. */
-PUBLIC int sem_post(sem_t *semaphore)
+PUBLIC RELEASES int sem_post(sem_t *semaphore)
 {
 	int result, saved_errno;
 
-	if (unlikely(thread_self.made_state != NULL) && is_this_process())
-		install_made_state();
+	if (unlikely(thread_self.made_state != NULL)) {
+		thread_self.releases = true;
+		if (is_this_process())
+			install_made_state();
+		thread_self.releases = false;
+	}
 	result = REAL(sem_post)(semaphore);
 	if (unlikely(requests_wait)) {
 		saved_errno = errno;

@@ -14,6 +14,14 @@
 #endif
 
 /*
+ * The section of the code with which a thread releases a lock of Python's: it may hold that of the pending calls, so
+ * requests.c adds none there.
+ */
+#define RELEASES __attribute__((section("evprof_releases")))
+extern const char __start_evprof_releases[] __attribute__((visibility("hidden")));
+extern const char __stop_evprof_releases[] __attribute__((visibility("hidden")));
+
+/*
  * Whether the program's native allocations reach evprof. If they do not, a line says why, and the trace has it. Once,
  * where they are to be recorded, before the process joins.
  */

@@ -18,6 +18,7 @@
 #include "python/pending_calls.h"
 #include "python/python.h"
 #include "ring/process.h"
+#include "start/interposed.h"
 
 #define AGAIN_NS 2000000 /* then twice as long each time, up to ... */
 #define AGAIN_MOST_NS 128000000
@@ -157,18 +158,28 @@ static uintptr_t interrupted_at(const void *context)
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
 
+static bool is_within(uintptr_t at, const char *begin, const char *end)
+{
+	return at - (uintptr_t)begin < (uintptr_t)end - (uintptr_t)begin;
+}
+
+/* Whether the interrupted thread is between two of Python's instructions, in a system call, or in a hook. */
+static bool is_between(uintptr_t at)
+{
+	bool in_hook =
+	    is_within(at, __ehdr_start, etext) && !is_within(at, __start_evprof_releases, __stop_evprof_releases);
+
+	return !thread_self.releases &&
+	       (at - instructions < instructions_end - instructions || in_hook || is_behind_system_call(at));
+}
+
 /*
- * Whether the interrupted thread holds no lock of Python's pending calls: nobody does, or it is between two of Python's
- * instructions, in a system call, or in a hook. Interpreters with tail calls have a function for each instruction, so
- * there the lock alone tells.
+ * Whether Python takes calls, and the interrupted thread does not hold their lock. Interpreters with tail calls have a
+ * function for each instruction, so there the lock alone tells.
  */
 static bool may_call(const void *context)
 {
-	uintptr_t at = interrupted_at(context);
-	bool between = at - instructions < instructions_end - instructions ||
-		       at - (uintptr_t)__ehdr_start < (uintptr_t)etext - (uintptr_t)__ehdr_start;
-
-	return (pending_calls_are_free() || between || is_behind_system_call(at)) && python_takes_pending_calls();
+	return (pending_calls_are_free() || is_between(interrupted_at(context))) && python_takes_pending_calls();
 }
 
 /*

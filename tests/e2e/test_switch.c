@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "compile.h"
 #include "harness.h"
 #include "packages.h"
 #include "process.h"
@@ -165,6 +166,21 @@ SCENARIO(switch, signal, 6)
 	json_decref(said);
 }
 ALSO_CALLS_ONLY(switch, signal)
+
+SCENARIO(switch, signal_in_lock, 6)
+{
+	const char *library;
+	struct outcome *outcome;
+	json_t *said;
+
+	python_needs(python, "ctypes");
+	library = compile("each_instruction.c", "each_instruction.so", COMPILE_PLAIN);
+	outcome =
+	    run(.python = python, .args = {"@switched.py", "signal_in_lock", library}, .env = {"EVPROF_SIGNAL=USR2"});
+	said = printed(outcome);
+	expect(outcome, json_is_true(json_object_get(said, "stopped")), "the signal was followed");
+	json_decref(said);
+}
 
 /* Six processes are in the trace: two of three children have a child of their own. */
 static void expect_forked(const struct python *python, const char *variable)

@@ -279,6 +279,17 @@ def part_signal():
     return {"leaves": 3 * 3, "found": found}
 
 
+def part_signal_in_lock():
+    """The signal comes at each instruction of Py_AddPendingCall(), which takes and releases a lock."""
+    import signal
+    add_pending_call = ctypes.cast(ctypes.pythonapi.Py_AddPendingCall, ctypes.c_void_p)
+    ctypes.PyDLL(sys.argv[2]).signal_each_instruction(int(signal.SIGUSR2), add_pending_call)
+    end = time.perf_counter() + 10
+    while hooked() and time.perf_counter() < end:
+        probe()
+    return {"leaves": 0, "stopped": hooked() == 0}
+
+
 def part_interpreters():
     try:
         import _interpreters as interpreters
