@@ -207,6 +207,8 @@ bool python_takes_pending_calls(void)
 	} ceval;
 	static const char *runtime;
 
+	if (python.over)
+		return false;
 	if (!python.layout.runtime_ceval || python.current_thread_state())
 		return true;
 	runtime = runtime ? runtime : python_symbol("_PyRuntime");

@@ -183,6 +183,7 @@ struct python_method {
 
 struct python {
 	bool found;
+	bool over;	    /* it has ended, and has not started again: no code of the program runs in it */
 	unsigned traits;    /* enum python_trait */
 	bool free_threaded; /* a build without the GIL (PEP 703), also where it is switched on */
 	bool monitoring;    /* sys.monitoring is the hook (3.12+) */
@@ -224,8 +225,8 @@ static inline bool python_has(enum python_trait trait)
 }
 
 /*
- * Whether Py_AddPendingCall() may be called without the GIL. While 3.8 ends, it reads a thread state that is not there.
- * Any thread, any signal handler.
+ * Whether Py_AddPendingCall() may be called without the GIL. It reads the main interpreter, which is not there once
+ * Python is over; and while 3.8 ends, a thread state that is not there. Any thread, any signal handler.
  */
 bool python_takes_pending_calls(void);
 

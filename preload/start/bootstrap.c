@@ -43,7 +43,6 @@
 __thread int bootstrap_forking __attribute__((tls_model("initial-exec")));
 
 static bool ended;	/* Python has ended and has not started again */
-static bool over;	/* likewise, but set a little earlier: no code of the program runs any more */
 static bool constructs; /* the library's constructor runs */
 static bool first;	/* it has added its audit hook then, before any other */
 static bool late; /* the library was loaded into a running Python: recording begins when evprof_start() is called */
@@ -103,17 +102,12 @@ static int hook_is_gone(void)
  */
 static void runtime_ends(void *data)
 {
-	over = true;
+	python.over = true; /* a little earlier than `ended` */
 	hook_compat_share_audits();
 	budget_finish();
 	install_runtime_ends();
 	sampler_forget();
 	hooks_memory_expect_audit_entry((const void *)on_audit, data, hook_is_gone);
-}
-
-bool bootstrap_python_is_over(void)
-{
-	return over;
 }
 
 /*
@@ -122,7 +116,7 @@ bool bootstrap_python_is_over(void)
  */
 static void runtime_begins_again(void)
 {
-	ended = over = false;
+	ended = python.over = false;
 	life_begin_again();
 	python_forget_interpreters();
 	greenlets_forget();

@@ -28,9 +28,6 @@ const char *bootstrap_attach(const char *settings);
  */
 const char *bootstrap_detach(void);
 
-/* Python has ended and has not started again. */
-bool bootstrap_python_is_over(void);
-
 /* The calling thread is about to fork by os.fork() or os.forkpty(), whose child continues in Python. */
 extern __thread int bootstrap_forking;
 

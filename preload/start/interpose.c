@@ -249,7 +249,7 @@ static bool ends_by_interrupt(pid_t pid, int number)
 	struct sigaction action;
 	sigset_t blocked;
 
-	if (number != SIGINT || pid != getpid() || pid == 1 || !bootstrap_python_is_over())
+	if (number != SIGINT || pid != getpid() || pid == 1 || !python.over)
 		return false;
 	return sigaction(SIGINT, NULL, &action) == 0 && action.sa_handler == SIG_DFL &&
 	       pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && !sigismember(&blocked, SIGINT);

@@ -222,7 +222,7 @@ static void follow_soon(int number, enum source source, bool first, const void *
 	if (first)
 		process->request_wait_ns[source] = AGAIN_NS;
 
-	if (!may_call(context) || !add_call(follow))
+	if (!python.over && (!may_call(context) || !add_call(follow)))
 		ask_again(number, source);
 	errno = saved_errno;
 }

@@ -8,9 +8,10 @@
  *   signal -> handler, in any thread -> pending call, in Python's main thread -> the request is followed
  *
  * The handler may interrupt anything, and Py_AddPendingCall() takes a lock. So it is called only where the thread
- * cannot hold that lock: between Python's instructions, in a system call, in a hook, or where nobody holds it. Elsewhere
- * the handler asks the kernel to send the signal once more, a little later. An audit event of any thread follows a request
- * of the collector, too, where the main thread is in C code; 3.6 and 3.7 have none.
+ * cannot hold that lock: between Python's instructions, in a system call, in a hook, or where nobody holds it.
+ * Elsewhere the handler asks the kernel to send the signal once more, a little later. An audit event of any thread
+ * follows a request of the collector, too, where the main thread is in C code; 3.6 and 3.7 have none. Once Python has
+ * ended nothing is followed.
  *
  * SIGURG, because it does nothing to a process without a handler: a program that was just executed, for example.
  */

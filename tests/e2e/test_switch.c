@@ -182,6 +182,14 @@ SCENARIO(switch, signal_in_lock, 6)
 	json_decref(said);
 }
 
+SCENARIO(switch, signal_after_python, 6)
+{
+	json_t *said;
+
+	expect_part(python, "signal_after_python", "EVPROF_SIGNAL=USR2", &said);
+	json_decref(said);
+}
+
 /* Six processes are in the trace: two of three children have a child of their own. */
 static void expect_forked(const struct python *python, const char *variable)
 {

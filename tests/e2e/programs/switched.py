@@ -290,6 +290,16 @@ def part_signal_in_lock():
     return {"leaves": 0, "stopped": hooked() == 0}
 
 
+def part_signal_after_python():
+    """The signal comes in an exit handler of C, when Python has ended."""
+    import signal
+    libc = ctypes.CDLL(None)
+    libc.__cxa_atexit.argtypes = [ctypes.c_void_p] * 3
+    libc.__cxa_atexit(ctypes.cast(libc["raise"], ctypes.c_void_p), int(signal.SIGUSR2), None)
+    leaves(3)
+    return {"leaves": 3}
+
+
 def part_interpreters():
     try:
         import _interpreters as interpreters
