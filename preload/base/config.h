@@ -49,6 +49,12 @@ struct config {
 
 extern struct config config;
 
+/* Whether a budget may thin functions while these events are recorded: a line does not name its function. */
+static inline bool config_may_thin(void)
+{
+	return config.events & EVENT_CALL && !(config.events & EVENT_LINE);
+}
+
 /*
  * Settings that replace the environment: lines of NAME=VALUE (start/attach.c). NULL: the environment counts again.
  * They are copied; false: there are more than 16 KiB. No other thread reads the configuration meanwhile.

@@ -367,11 +367,16 @@ static void switch_hooks(bool any)
 		hooks_monitoring_restart();
 }
 
+/* Whether the budget is that of this image and of these ids. The child of a fork has no timer. */
+static bool is_begun(void)
+{
+	return process->budget_timer &&
+	       budget.forgotten == atomic_load_explicit(&process->ids_forgotten, memory_order_relaxed);
+}
+
 static enum thinned left_out(uint32_t id)
 {
-	uint32_t forgotten = atomic_load_explicit(&process->ids_forgotten, memory_order_relaxed);
-	bool any = process->budget_timer && budget.forgotten == forgotten && !atomic_load(&several_interpreters);
-	uint16_t place = any ? *place_of(id) : 0;
+	uint16_t place = is_begun() && !atomic_load(&several_interpreters) ? *place_of(id) : 0;
 
 	return !place ? THINNED_NOT : budget.now.set.ids[place - 1] & WIRE_THIN_C_CALLS ? THINNED_C_CALLS : THINNED;
 }
@@ -660,8 +665,8 @@ static uint64_t step(uint64_t now_ns)
 	bool burst = budget.thinned && now_ns >= budget.burst_ns, in_debt;
 	uint64_t late = late_ns(now_ns);
 
-	if (!(config.events & EVENT_CALL) || config.events & EVENT_LINE) { /* evprof start --events */
-		note_begin(now_ns);
+	if (!config_may_thin()) { /* evprof start --events */
+		begin_counts(now_ns);
 		return LOOK_NS;
 	}
 	if (budget.listens && budget.warms) {
@@ -758,6 +763,29 @@ static bool ends_with_interpreters(void)
 	return true;
 }
 
+/* In an image that has no budget yet, or with other ids: nothing is thinned. */
+static void begin_anew(void)
+{
+	budget.forgotten = atomic_load_explicit(&process->ids_forgotten, memory_order_relaxed);
+	budget.random_state ^= clock_now() + (uint64_t)getpid();
+	forget_thinned();
+	if (account.pid && account.pid != getpid()) {
+		memset(&account, 0, sizeof(account));
+		account.begun = true;
+		budget.begin_ns = budget.chosen_ns = budget.long_ns = 0;
+	}
+	account.pid = getpid();
+	account.codes = definitions_codes;
+	account.definitions_ns = definitions_ns;
+	budget.events = words_written();
+	budget.events_most = UINT64_MAX;
+	budget.listens = false;
+	set_timer(LOOK_FIRST_NS);
+	begin_counts(cpu_now());
+	/* Nothing is thinned so far. Readers learn that it may be, and note which C functions are called by whom. */
+	thin_change(WIRE_THIN_END, value_of(WIRE_BURST_OTHER), budget.begin_ns, &budget.now.set);
+}
+
 int budget_turn(void *data)
 {
 	uint64_t begin_ns, wait_ns;
@@ -768,6 +796,10 @@ int budget_turn(void *data)
 	if (!budget.on || !process || atomic_load(&process->status) != PROCESS_JOINED ||
 	    !atomic_exchange(&process->budget_due, 0))
 		return 0;
+	if (!is_begun()) {
+		begin_anew();
+		return 0;
+	}
 	wait_ns = step(begin_ns = cpu_now());
 	budget.events_most = budget.listens ? UINT64_MAX : events_within(wait_ns);
 	set_timer(wait_ns);
@@ -818,13 +850,13 @@ void budget_verify(void)
 {
 	const char *missing = NULL;
 
-	if (!config.budget)
+	if (!config.budget || budget.on) /* on: for a while the events are others, see step() */
 		return;
 	if (!python.monitoring && !frame_evaluator_is_possible())
 		missing = "needs Python 3.9 or later";
 	else if (python.free_threaded)
 		missing = "needs a Python with the GIL";
-	else if (!(config.events & EVENT_CALL) || config.events & EVENT_LINE)
+	else if (!config_may_thin())
 		missing = "needs the events call, without line";
 	if (!missing)
 		return;
@@ -862,38 +894,14 @@ static bool has_listened(void)
 
 void budget_look(void)
 {
-	uint32_t forgotten = atomic_load_explicit(&process->ids_forgotten, memory_order_relaxed);
-
 	if (ends_with_interpreters())
 		return;
-	/* Without a timer nothing has begun yet: the child of a fork. */
-	if (budget.on && process->budget_timer &&
-	    (budget.listens ? has_listened() : words_written() > budget.events_most))
+	if (budget.on && is_begun() && (budget.listens ? has_listened() : words_written() > budget.events_most))
 		atomic_store(&process->budget_due, 1);
 	if (unlikely(atomic_load_explicit(&process->budget_due, memory_order_relaxed)))
 		budget_turn(NULL);
-	if (likely(!budget.on || (process->budget_timer && budget.forgotten == forgotten)))
-		return;
-	if (atomic_load(&process->status) != PROCESS_JOINED)
-		return;
-	budget.forgotten = forgotten;
-	budget.random_state ^= clock_now() + (uint64_t)getpid();
-	forget_thinned();
-	if (account.pid && account.pid != getpid()) {
-		memset(&account, 0, sizeof(account));
-		account.begun = true;
-		budget.begin_ns = budget.chosen_ns = budget.long_ns = 0;
-	}
-	account.pid = getpid();
-	account.codes = definitions_codes;
-	account.definitions_ns = definitions_ns;
-	budget.events = words_written();
-	budget.events_most = UINT64_MAX;
-	budget.listens = false;
-	set_timer(LOOK_FIRST_NS);
-	begin_counts(cpu_now());
-	/* Nothing is thinned so far. Readers learn that it may be, and note which C functions are called by whom. */
-	thin_change(WIRE_THIN_END, value_of(WIRE_BURST_OTHER), budget.begin_ns, &budget.now.set);
+	if (unlikely(budget.on && !is_begun()) && atomic_load(&process->status) == PROCESS_JOINED)
+		begin_anew();
 }
 
 void budget_pause(void)

@@ -500,7 +500,8 @@ static vectorcall callback_of(size_t number)
 {
 	bool beside_memory = event_blocks_expected();
 
-	if (config.budget && !python.free_threaded && callbacks[number].call_budgeted[beside_memory])
+	if (config.budget && config_may_thin() && !python.free_threaded &&
+	    callbacks[number].call_budgeted[beside_memory])
 		return callbacks[number].call_budgeted[beside_memory];
 	return (config.calibrate ? callbacks[number].call_calibrated
 				 : callbacks[number].call)[beside_memory][python.free_threaded];

@@ -500,7 +500,7 @@ WITH_MEMORY(profile_inner_frame, true)
 /* The fast functions do not check which events are wanted and do not record lines. */
 static python_profile profile_function(void)
 {
-	if (config.budget && !(config.events & EVENT_LINE))
+	if (config.budget && config_may_thin())
 		return FORM_OF(profile_budgeted);
 	if (config.events & EVENT_LINE || wanted != ALL_WANTED)
 		return FORM_OF(profile_any);
@@ -542,7 +542,7 @@ static int call_program_profile(struct object *self, struct object *frame, int w
 
 static python_profile chained_function(void)
 {
-	return config.budget && !(config.events & EVENT_LINE) ? FORM_OF(profile_budgeted) : FORM_OF(profile_any);
+	return config.budget && config_may_thin() ? FORM_OF(profile_budgeted) : FORM_OF(profile_any);
 }
 
 /*

@@ -652,6 +652,24 @@ SCENARIO(budget, is_kept_after_a_stop, 9)
 }
 ALSO_CALLS_ONLY(budget, is_kept_after_a_stop)
 
+/* While lines are recorded nothing is thinned, nor said to be; afterwards it is again. */
+SCENARIO(budget, is_kept_after_lines, 9)
+{
+	struct outcome *outcome;
+	const char *path;
+	json_t *report;
+
+	if (!can_thin(python))
+		return;
+	outcome = run_kind_with(python, "lines", text("ORDERS=%s", build_path("evprof")));
+	path = text("%s/exported.json", outcome->directory);
+	report = expect_numbers(outcome);
+	expect_thinned(outcome, report, "tiny");
+	tool("export", "--format", "chrome", "-o", path, outcome->trace);
+	expect_stretches(outcome, path);
+	json_decref(report);
+}
+
 /* What the program's own tools see is in its assertions. more: a variable, or NULL. */
 static void check_kind(const struct python *python, const char *kind, const char *more)
 {

@@ -335,6 +335,17 @@ def in_short_threads(end):
         thread.join()
 
 
+def ordered(events):
+    """Works now and then, until somebody outside has had other events recorded."""
+    import subprocess
+
+    order = subprocess.Popen([os.environ["ORDERS"], "start", "--events", events, str(os.getpid())])
+    while order.poll() is None:
+        work()
+        time.sleep(0.02)
+    assert order.returncode == 0
+
+
 QUIET_SECONDS = 3  # longer than a function stays thinned that nobody calls
 begin = time.process_time()
 if kind == "threads":
@@ -382,6 +393,14 @@ elif kind == "stop":
     counts = bare
     evprof.start()
     until(begin + limit * 1.5, work)
+elif kind == "lines":
+    events = os.environ.get("EVPROF_EVENTS", "call,c_call,exception")
+    until(begin + limit / 2, work)
+    ordered(events + ",line")
+    for _ in range(10):
+        work()
+    ordered(events)
+    until(begin + limit, work)
 else:
     until(begin + limit, work)
 result = vars(counts)
