@@ -264,6 +264,30 @@ Test(thinning, a_phase_has_the_weight_of_its_time)
 	cr_expect_lt(fabs(result.tiny.missing.calls - missing), result.tiny.width.calls);
 }
 
+/* A call holds what the events of twenty others cost; its own part holds half of that. */
+Test(thinning, the_total_holds_the_own_time)
+{
+	const struct thin_call inner = {.key = LONG, .caller = TINY, .depth = 2, .values = {.calls = 1}},
+			       tiny = {.key = TINY, .caller = LONG, .depth = 1, .values = {1, 5000, 5200}};
+	struct thinning *thinning = thinning_new(KEYS);
+	struct result result = {0};
+
+	shape = (struct shape){.cost_ns = 50};
+	thinning_begin_thread(thinning);
+	for (unsigned i = 0; i < 10; i++) {
+		change(thinning, WIRE_THIN, 0, 1e6 + i * 1e6);
+		change(thinning, WIRE_THIN_END, WIRE_BURST_RANDOM, 1.8e6 + i * 1e6);
+		for (int k = 0; k < 20; k++)
+			thinning_count(thinning, &inner);
+		thinning_count(thinning, &tiny);
+	}
+	change(thinning, WIRE_THIN_END, WIRE_BURST_OTHER, 11e6);
+	cr_assert_eq(thinning_estimate(thinning, &whole, take, &result), 0);
+	thinning_free(thinning);
+	cr_assert_gt(result.tiny.missing.own, 0);
+	cr_assert_geq(result.tiny.missing.total, result.tiny.missing.own);
+}
+
 Test(thinning, one_burst_gives_no_interval)
 {
 	double missing;

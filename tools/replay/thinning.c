@@ -793,6 +793,8 @@ static void estimate_one(const struct thinning *thinning, struct bursts *bursts,
 		scaled[which] = estimate_with_cost(bursts, calls, which);
 	estimate->missing = (struct thin_values){scaled[0].value, scaled[1].value, scaled[2].value};
 	estimate->width = (struct thin_values){scaled[0].width, scaled[1].width, scaled[2].width};
+	/* The total holds more of what events cost, so without that it might be below the own time. */
+	estimate->missing.total = fmax(estimate->missing.total, estimate->missing.own);
 }
 
 /* A function whose calls are missing, and in no sample: it may have been called where no burst was. */
