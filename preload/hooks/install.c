@@ -18,6 +18,7 @@
 #include "hooks/hooks_malloc.h"
 #include "hooks/program.h"
 #include "hooks/switch.h"
+#include "hooks/thinned_frames.h"
 #include "life/life.h"
 #include "life/memory_place.h"
 #include "life/memory_stack.h"
@@ -357,6 +358,7 @@ void install_runtime_begins(void)
 	program_begin();
 	hooks_monitoring_begin_again();
 	hooks_frame_forget();
+	thinned_frames_forget();
 	atomic_store(&state_key, -1);
 	if (verified && config.events & EVENT_MEM)
 		hooks_memory_set();

@@ -164,6 +164,12 @@ bool thinned_frames_begin(void)
 	return frames.set;
 }
 
+void thinned_frames_forget(void)
+{
+	frames.set = frames.gone = frames.any = false;
+	innermost = NULL;
+}
+
 void thinned_frames_changed(bool any)
 {
 	frames.any = any && !frames.gone;

@@ -34,6 +34,9 @@ bool thinned_frames_begin(void);
  */
 void thinned_frames_changed(bool any);
 
+/* Python starts once more: it has no evaluator. */
+void thinned_frames_forget(void);
+
 /* In the child of a fork: nothing is thinned. */
 void thinned_frames_forked(void);
 

@@ -121,6 +121,7 @@ static void runtime_begins_again(void)
 	python_forget_interpreters();
 	greenlets_forget();
 	install_runtime_begins();
+	requests_begin_again();
 }
 
 /*

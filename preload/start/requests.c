@@ -333,7 +333,7 @@ void requests_look(void)
 		return;
 	if (unlikely(!tried) && has_handlers()) {
 		tried = true;
-		handled = config.signal != SIGURG && set_handler(SIGURG, on_request);
+		handled = handled || (config.signal != SIGURG && set_handler(SIGURG, on_request));
 		begin_budget();
 	}
 	if (unlikely(handled && !atomic_load_explicit(&process->header->follows, memory_order_relaxed)))
@@ -341,6 +341,11 @@ void requests_look(void)
 	requests_wait &= !tried;
 	if (unlikely(has_request()))
 		follow_collector();
+}
+
+void requests_begin_again(void)
+{
+	tried = false;
 }
 
 static int look(void *data)

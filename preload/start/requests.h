@@ -37,6 +37,9 @@ void requests_ask_look(void);
  */
 void requests_look(void);
 
+/* Python starts once more: its budget, if there is one, is to begin. */
+void requests_begin_again(void);
+
 /* Signals have their default actions again, and no timer is left. GIL held. */
 void requests_end(void);
 

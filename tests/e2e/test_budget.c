@@ -670,6 +670,27 @@ SCENARIO(budget, is_kept_after_lines, 9)
 	json_decref(report);
 }
 
+/* A program that ends Python and starts it again has its budget there, too. */
+SCENARIO(budget, begins_again_with_python, 9)
+{
+	const char *lives = compile("lives.c", "lives.so", COMPILE_PLAIN);
+	struct outcome *outcome;
+	const char *second;
+	json_t *info;
+	long recorded;
+
+	if (!can_thin(python))
+		return;
+	outcome = run(.python = python, .how = JOB_BARE, .args = {"@lives_budget.py", "2"}, .timeout_s = TIMEOUT_S,
+		      .env = {text("LD_PRELOAD=%s %s", build_path("libevprof.so"), lives), "EVPROF_EVENTS=call,c_call",
+			      "EVPROF_BUDGET=5%"});
+	info = expect_trace(outcome, 1);
+	second = strchr(outcome->out, '\n');
+	recorded = (long)info_events(info, "call");
+	expect(outcome, second && recorded < strtol(second, NULL, 10) / 2, "%ld calls are recorded", recorded);
+	json_decref(info);
+}
+
 /* What the program's own tools see is in its assertions. more: a variable, or NULL. */
 static void check_kind(const struct python *python, const char *kind, const char *more)
 {
