@@ -17,6 +17,7 @@
 
 #define WAIT_US 100000			  /* no process runs, but a connection is to be served or timed out */
 #define HELD_US 1000000			  /* likewise, but without connections: a descriptor wakes us, as a rule */
+#define STOP_NS UINT64_C(20000000000)	  /* for all sessions together; systemd kills after 90 s */
 #define PEER_GRACE_NS UINT64_C(200000000) /* grace for a recent connection that may join, before an end is answered */
 
 /*
@@ -437,6 +438,11 @@ void collector_stop(struct collector *collector)
 	for (struct session *session = collector->sessions; session; session = session->next) {
 		if (!session->finished)
 			session_stop(session, now_ns);
+	}
+	/* After that: the traces of all are complete, however long one takes. */
+	for (struct session *session = collector->sessions; session; session = session->next) {
+		if (!session->finished)
+			session_stopped(session, now_ns + STOP_NS);
 	}
 	forget_finished(collector, UINT64_MAX);
 }

@@ -138,8 +138,10 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
  */
 void session_check_end(struct session *session, uint64_t now_ns, bool more_to_come);
 
-/* The collector ends: drains everything into the file and finishes it. */
+/* The collector ends: drains everything into the file and completes it. session_stopped() follows. */
 void session_stop(struct session *session, uint64_t now_ns);
+/* Then: waits for what is made of the file, until then at most, and answers. */
+void session_stopped(struct session *session, uint64_t until_ns);
 
 /* Time of the latest end of a process image or a hold; 0: none. */
 uint64_t session_ended_ns(const struct session *session);

@@ -23,8 +23,8 @@
 #define EXEC_CHECK_NS UINT64_C(50000000)
 #define SYMBOLS_WAIT_NS UINT64_C(20000000000) /* at the end, for symbols of native frames */
 #define SAMPLED_PATIENCE_US 20000
-#define SHORTEN_MS 20000 /* of a rotated trace, where the collector ends */
 #define SLOW_PATIENCE_US 200000
+#define STOP_WAIT_MS 100 /* between two heartbeats, where the collector ends */
 
 const char *process_end_reason(struct process *process, struct user *user, uint64_t now_ns)
 {
@@ -265,6 +265,11 @@ static void finish_session(struct session *session, uint64_t now_ns)
 			 session->trace.path, session->format_list, "evprof export --beside shows the reason");
 		trace_output_fail(&session->trace, text);
 	}
+	if (session->alive.lines.started && !session->alive.done && !session->trace.failed) {
+		snprintf(text, sizeof(text), "%.400s has its last stretch, not what is alive: %s", session->trace.path,
+			 "evprof cut --alive has ended too early");
+		trace_output_fail(&session->trace, text);
+	}
 	session->finished = true;
 	session->finished_ns = now_ns;
 	for (struct process *process = session->processes; process; process = process->next)
@@ -295,9 +300,16 @@ static bool successor_expected(const struct session *session)
 	return false;
 }
 
+/* A file; where the disk was full it is one, too. */
+static bool has_end(const struct session *session)
+{
+	return (!session->trace.failed || session->trace.full) && !session->trace.in_memory &&
+	       session->trace.process_count > 0;
+}
+
 static bool is_whole(const struct session *session)
 {
-	return !session->trace.failed && !session->trace.in_memory && session->trace.process_count > 0;
+	return has_end(session) && !session->trace.failed;
 }
 
 /* Waiting processes get a heartbeat while something runs. Returns whether it does. */
@@ -328,7 +340,7 @@ static bool shorten_kept(struct session *session)
 
 	snprintf(since, sizeof(since), "%llu", (unsigned long long)trace->kept.since_ns);
 	snprintf(byte, sizeof(byte), "%llu", (unsigned long long)trace->kept.since_byte);
-	if (!session->shortened && is_whole(session) && trace->kept.since_ns && !session->alive.done)
+	if (!session->shortened && has_end(session) && trace->kept.since_ns && !session->alive.done)
 		tool_run_start(&session->shortening, session->tools->loop, argv);
 	session->shortened = true;
 	if (wait_while(session, session->shortening.running))
@@ -388,6 +400,14 @@ static bool wait_for_part(struct session *session, uint64_t now_ns)
 	return wait_while(session, rotation_check(&session->rotation, &session->trace, session->format_list, now_ns));
 }
 
+/* The trace is closed. Whether a file is still made of it. */
+static bool make_files(struct session *session, uint64_t now_ns)
+{
+	return wait_while(session, copies_check(&session->copies, &session->trace, now_ns)) ||
+	       wait_while(session, session_alive_finish(&session->alive, now_ns)) || shorten_kept(session) ||
+	       convert_formats(session);
+}
+
 static void complete_all(struct session *session, uint64_t now_ns)
 {
 	for (struct process *process = session->processes; process; process = process->next) {
@@ -436,11 +456,7 @@ void session_check_end(struct session *session, uint64_t now_ns, bool more_to_co
 		     wait_for_part(session, now_ns)))
 			return;
 		close_trace(session, now_ns);
-		if (wait_while(session, copies_check(&session->copies, &session->trace, now_ns)))
-			return;
-		if (wait_while(session, session_alive_finish(&session->alive, now_ns)))
-			return;
-		if (!shorten_kept(session) && !convert_formats(session))
+		if (!make_files(session, now_ns))
 			finish_session(session, now_ns);
 		return;
 	}
@@ -459,13 +475,33 @@ void session_stop(struct session *session, uint64_t now_ns)
 	copies_stop(&session->copies);
 	rotation_stop(&session->rotation, &session->trace, now_ns);
 	close_trace(session, now_ns);
-	session_alive_stop(&session->alive, true);
-	if (session->trace.kept.since_byte && shorten_kept(session)) {
-		tool_run_wait(&session->shortening, SHORTEN_MS);
+}
+
+/* The signal that ends us may have ended it: a supervisor sends it to our children, too. */
+static bool was_ended(struct tool_run *run)
+{
+	tool_run_wait(run, STOP_WAIT_MS);
+	return run->failed;
+}
+
+void session_stopped(struct session *session, uint64_t until_ns)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	session->shortened &= !was_ended(&session->shortening);
+	session->converted &= !was_ended(&session->formats);
+	for (; make_files(session, now_ns) && now_ns < until_ns; now_ns = clock_now_ns()) {
+		tool_lines_wait(&session->alive.lines, STOP_WAIT_MS);
+		tool_run_wait(&session->shortening, STOP_WAIT_MS);
+		tool_run_wait(&session->formats, STOP_WAIT_MS);
+	}
+	session_alive_finish(&session->alive, UINT64_MAX);
+	if (shorten_kept(session)) {
+		tool_run_stop(&session->shortening);
 		shorten_kept(session);
 	}
-	tool_run_stop(&session->shortening);
-	tool_run_stop(&session->formats);
+	if (convert_formats(session))
+		tool_run_stop(&session->formats);
 	finish_session(session, now_ns);
 }
 

@@ -111,6 +111,15 @@ bool tool_lines_run(const struct tool_lines *lines)
 	return lines->open || lines->run.running;
 }
 
+void tool_lines_wait(struct tool_lines *lines, int ms)
+{
+	if (!tool_lines_run(lines))
+		return;
+	tool_run_wait(&lines->run, ms);
+	if (!lines->run.running)
+		close_source(lines);
+}
+
 void tool_lines_stop(struct tool_lines *lines, bool leave)
 {
 	if (!lines->started)
@@ -120,5 +129,5 @@ void tool_lines_stop(struct tool_lines *lines, bool leave)
 	if (leave)
 		tool_run_leave(&lines->run);
 	else
-		tool_run_stop(&lines->run);
+		tool_run_kill(&lines->run);
 }

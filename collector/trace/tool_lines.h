@@ -38,6 +38,8 @@ bool tool_lines_send(struct tool_lines *lines, uint64_t number);
 void tool_lines_finish(struct tool_lines *lines);
 /* Whether it runs, or printed what was not read yet. */
 bool tool_lines_run(const struct tool_lines *lines);
+/* Waits for its end, for so long at most, after tool_lines_finish(). What it still prints is not read. */
+void tool_lines_wait(struct tool_lines *lines, int ms);
 /* Ends it now; leave: it ends by itself, when it has done what it does after tool_lines_finish(). */
 void tool_lines_stop(struct tool_lines *lines, bool leave);
 

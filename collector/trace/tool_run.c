@@ -122,9 +122,21 @@ void tool_run_leave(struct tool_run *run)
 	run->running = false;
 }
 
+static void end_run(struct tool_run *run, int number)
+{
+	if (!run->running)
+		return;
+	syscall(SYS_pidfd_send_signal, run->source.fd, number, NULL, 0);
+	tool_run_leave(run);
+	run->failed = true;
+}
+
 void tool_run_stop(struct tool_run *run)
 {
-	if (run->running)
-		syscall(SYS_pidfd_send_signal, run->source.fd, SIGTERM, NULL, 0);
-	tool_run_leave(run);
+	end_run(run, SIGTERM);
+}
+
+void tool_run_kill(struct tool_run *run)
+{
+	end_run(run, SIGKILL);
 }

@@ -31,7 +31,9 @@ void tool_run_wait(struct tool_run *run, int ms);
 
 /* It goes on, and nobody waits for it. */
 void tool_run_leave(struct tool_run *run);
-/* Ends it if it still runs. */
+/* Ends it if it still runs: then it has failed. */
 void tool_run_stop(struct tool_run *run);
+/* The same for a verb that ignores SIGTERM (--until-closed). */
+void tool_run_kill(struct tool_run *run);
 
 #endif

@@ -190,6 +190,15 @@ pid_t process_child_named(const char *name)
 	return found;
 }
 
+bool process_has_ended(pid_t pid)
+{
+	char *status = file_read(text("/proc/%d/status", (int)pid), NULL);
+	bool ended = !status || strstr(status, "State:\tZ");
+
+	free(status);
+	return ended;
+}
+
 static char *command_line(pid_t pid)
 {
 	char *path = text("/proc/%d/cmdline", pid);

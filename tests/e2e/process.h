@@ -20,5 +20,6 @@ void process_remove_directories(void);
 void directory_remove(const char *directory);
 /* A child or orphan of this test whose name in /proc is this (15 characters at most); 0 where none is. */
 pid_t process_child_named(const char *name);
+bool process_has_ended(pid_t pid); /* it may be a zombie */
 
 #endif

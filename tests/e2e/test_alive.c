@@ -304,8 +304,33 @@ SCENARIO_SOME(alive, follower_killed, SUPPORTED)
 	running = begin_running(python, "1000");
 	cr_assert_eq(kill(follower(), SIGKILL), 0);
 	end_running(&running);
+	cr_expect(!strstr(file_read(running.program->log, NULL), "what is alive after"), "the program has the line");
 	memory = tool("memory", "--json", running.trace);
 	expect(memory, !strstr(memory->out, "\"alive_only\"") && strstr(memory->out, "\"keep\""), "it has a stretch");
+}
+
+/* A supervisor signals the collector and its children, and kills what is left: the result is there when it ends. */
+SCENARIO_SOME(alive, collector_stopped, SUPPORTED)
+{
+	struct running running;
+	struct outcome *memory;
+	pid_t collector, followed;
+
+	needs_own_malloc();
+	running = begin_running(python, "1000");
+	collector = process_child_named("evprof-collecto");
+	followed = follower();
+	cr_assert(kill(followed, SIGTERM) == 0 && kill(followed, SIGINT) == 0 && kill(followed, SIGSTOP) == 0);
+	cr_assert_eq(kill(collector, SIGTERM), 0);
+	usleep(1000000);
+	cr_expect(!process_has_ended(collector), "it waits");
+	kill(followed, SIGCONT);
+	for (unsigned i = 0; i < TRIES && !process_has_ended(collector); i++)
+		usleep(10000);
+	memory = tool("memory", "--json", running.trace);
+	expect(memory, strstr(memory->out, "\"alive_only\": true") && strstr(memory->out, "\"replace\""),
+	       "it has what was alive");
+	end_running(&running);
 }
 
 /* What is alive so far, of a trace that is being written. */

@@ -172,6 +172,28 @@ SCENARIO_SOME(kept, end, SUPPORTED)
 	free(stamps);
 }
 
+/* The collector is stopped while the program runs: the trace is as short, and is exported. */
+SCENARIO_SOME(kept, collector_stopped, SUPPORTED)
+{
+	struct kept kept = begin_kept_with(python, "EVPROF_KEEP=1s", "EVPROF_FORMAT=folded", "60");
+	pid_t collector;
+	long before, count;
+	double *stamps;
+
+	await_batches(&kept, 1);
+	usleep(2500000);
+	collector = process_child_named("evprof-collecto");
+	free(read_stamps(&kept, &before));
+	cr_assert(collector && kill(collector, SIGTERM) == 0);
+	for (unsigned i = 0; i < 6000 && !process_has_ended(collector); i++)
+		usleep(10000);
+	stamps = read_stamps(&kept, &count);
+	cr_expect(expect_stretch(kept.trace, stamps, before - 1, count, monotonic_s() - 0.98) > 0);
+	cr_expect_eq(access(text("%s/kept.folded", kept.folder), F_OK), 0, "it is exported");
+	end_kept(&kept);
+	free(stamps);
+}
+
 static char *snapshot_of(const struct kept *kept, const char *target, const char *name)
 {
 	char *path = text("%s/%s", kept->folder, name);

@@ -168,6 +168,7 @@ static void run_session(struct fake_target *target, struct input *input, struct 
 		now_ns += UINT64_C(300000000); /* nothing stays in a ring for being little */
 	}
 	session_stop(session, now_ns);
+	session_stopped(session, 0);
 	if (!session->finished)
 		abort();
 }

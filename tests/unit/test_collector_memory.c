@@ -113,6 +113,7 @@ static void run_session(struct collector *collector, struct session *session, st
 		session_check_end(session, now_ns, false);
 	}
 	session_stop(session, now_ns);
+	session_stopped(session, 0);
 	result->finished = session->finished;
 }
 

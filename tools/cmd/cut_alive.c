@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,9 +160,15 @@ static struct trace *open_trace(const struct cut_alive *request)
 
 int cut_alive(const struct cut_alive *request)
 {
-	struct cutting cutting = {.request = request, .follow.trace = open_trace(request)};
+	struct cutting cutting = {.request = request};
 	int error;
 
+	/* A supervisor sends SIGTERM to the collector and its children, a terminal SIGINT. */
+	if (request->until_closed) {
+		signal(SIGTERM, SIG_IGN);
+		signal(SIGINT, SIG_IGN);
+	}
+	cutting.follow.trace = open_trace(request);
 	if (!cutting.follow.trace)
 		return CLI_FAILED;
 	if (!request->in_place && trace_is_at(cutting.follow.trace, request->to)) {
