@@ -148,6 +148,7 @@ static void append(struct kept *kept, struct kept_chunk *made)
 	kept->last = made;
 	if (!kept->stretch)
 		kept->stretch = made;
+	kept->count++;
 	kept->stretch_bytes += made->bytes;
 	made->owner->chunks++;
 }
@@ -187,6 +188,7 @@ static void drop(struct kept *kept, struct kept_chunk *chunk)
 		chunk->after->gap = true;
 	if (kept->moved == chunk)
 		kept->moved = chunk->before;
+	kept->count--;
 	kept->dropped_bytes += chunk->bytes;
 	chunk->owner->chunks--;
 	free(chunk);

@@ -42,6 +42,7 @@ struct kept {
 	struct kept_chunk *first, *last; /* in the order of their offsets */
 	struct kept_chunk *stretch;	 /* the first one in the stretch; NULL: none */
 	struct kept_chunk *moved;	 /* the last state before the stretch that has its place; NULL: none */
+	uint64_t count;			 /* of all chunks */
 	uint64_t stretch_bytes;
 	uint64_t dropped_bytes;		   /* since space was last given back */
 	uint64_t freed_bytes;		   /* that were given back */

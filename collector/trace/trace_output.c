@@ -176,6 +176,7 @@ static void keep_room(struct trace_output *trace)
 	trace->disk_short = disk_room < room;
 	room = trace->disk_short ? disk_room : room;
 	trace->writer.limit_bytes = room == UINT64_MAX ? 0 : trace->writer.offset + room;
+	trace->writer.later = trace->kept.count;
 	trace->writer.closing_bytes =
 	    TRACE_CLOSING_BYTES + (uint64_t)(trace->open_threads + trace->open_processes) * CLOSING_EACH_BYTES;
 }
@@ -213,6 +214,7 @@ static int write_last(struct trace_output *trace, const struct trace_chunk *chun
 
 	if (trace->failed && !trace->full)
 		return -EIO;
+	trace->writer.later = trace->kept.count;
 	return note_written(trace, trace_writer_last(&trace->writer, chunk, raw, raw_bytes), chunk, raw, offset, kind);
 }
 
@@ -228,7 +230,7 @@ int trace_output_last(struct trace_output *trace, const struct trace_chunk *chun
 
 void trace_output_renew_kept(struct trace_output *trace, uint64_t now_ns)
 {
-	if (kept_is_limited(&trace->kept) && !trace->closed && trace->writer.fd >= 0)
+	if (kept_is_limited(&trace->kept) && !trace->failed && !trace->closed && trace->writer.fd >= 0)
 		kept_renew(&trace->kept, &trace->writer, now_ns);
 }
 

@@ -89,7 +89,7 @@ void trace_output_json(struct trace_output *trace, uint32_t process, uint32_t th
 uint32_t trace_output_thread(struct trace_output *trace);
 /* What the file takes on disk. */
 uint64_t trace_output_bytes(const struct trace_output *trace);
-/* Of a trace that keeps its last stretch: drops what has left it. */
+/* Of a trace that keeps its last stretch: drops what has left it; once it has failed, nothing more has. */
 void trace_output_renew_kept(struct trace_output *trace, uint64_t now_ns);
 
 /* The number of events among them. */

@@ -7,9 +7,11 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -408,4 +410,56 @@ Test(collector_kept, read_first)
 	kept.is_read = false;
 	cr_expect_not(kept_is_behind(&kept, UINT64_MAX));
 	end();
+}
+
+static void note_failure(struct trace_output *trace)
+{
+	(void)trace;
+}
+
+static struct trace_end end_of_file(const struct trace_writer *file)
+{
+	struct trace_end last = {0};
+
+	cr_assert_eq(pread(file->fd, &last, sizeof(last), (off_t)(file->offset - sizeof(last))), sizeof(last));
+	return last;
+}
+
+/* Its index is written at the end only. Where the disk is full, there is room for it, and for the ends of threads. */
+Test(collector_kept, index_of_a_full_file)
+{
+	static const uint8_t session[16];
+	const struct setting_keep keep = {.ns = 3600 * 1000 * MS};
+	const struct rlimit small = {.rlim_cur = 500000, .rlim_max = RLIM_INFINITY};
+	struct trace_chunk chunk = {.type = TRACE_CHUNK_META, .process = 0, .thread = 0};
+	struct users users = {0};
+	struct trace_output trace;
+	unsigned written = 0;
+
+	packer = trace_packer_new();
+	trace_output_init(&trace, &users, users_get(&users, geteuid()), NULL, note_failure);
+	snprintf(trace.path, sizeof(trace.path), "/tmp/evprof-kept-%d.evp", (int)getpid());
+	if (trace_output_open(&trace, packer, session, OUTPUT_REPLACE, &keep, false) == -EOPNOTSUPP)
+		cr_skip_test("the file system of /tmp takes back no part of a file");
+	unlink(trace.path);
+	signal(SIGXFSZ, SIG_IGN);
+	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+	random_state = 1;
+	trace.process_count = 1;
+	for (; !trace.failed; written++) {
+		chunk.first_ticks = (uint64_t)draw(1u << 24) << 32 | draw(1u << 24); /* zstd finds nothing in it */
+		trace_output_chunk(&trace, &chunk, &written, sizeof(written));
+	}
+	cr_expect(trace.full && written > 3000, "%u chunks", written);
+	trace.kept.limits.ns = 1;
+	trace_output_renew_kept(&trace, UINT64_MAX);
+	cr_expect_eq(trace.kept.count, written - 1, "what was kept when it became full stays");
+	while (trace_output_last(&trace, &chunk, &written, sizeof(written)) == 0)
+		chunk.first_ticks = (uint64_t)draw(1u << 24) << 32 | draw(1u << 24);
+	trace_output_close(&trace, false, 1);
+	cr_expect_eq(trace.writer.error, 0, "%s", strerror(-trace.writer.error));
+	cr_expect_eq(end_of_file(&trace.writer).magic, TRACE_END_MAGIC);
+	trace_output_done(&trace);
+	users_put(&users, users.first);
+	trace_packer_free(packer);
 }

@@ -265,9 +265,17 @@ static size_t compress_payload(struct trace_packer *packer, uint8_t *out, const 
 	return raw_bytes;
 }
 
+/* Of all that is not in an index yet, with one entry more. */
+static uint64_t index_bytes(const struct trace_writer *writer)
+{
+	uint64_t entries = writer->entry_count + writer->later + 1;
+
+	return entries * sizeof(writer->entries[0]) + (entries / TRACE_INDEX_EVERY + 1) * sizeof(struct trace_chunk);
+}
+
 static uint64_t closing_bytes(const struct trace_writer *writer)
 {
-	return writer->closing_bytes + (writer->entry_count + 1) * sizeof(writer->entries[0]);
+	return writer->closing_bytes + index_bytes(writer);
 }
 
 /* last: may use the room that is reserved for the end of the file. */
@@ -372,13 +380,12 @@ int trace_writer_chunk(struct trace_writer *writer, const struct trace_chunk *ch
 	return writer->full ? writer->full : write_indexed(writer, chunk, raw, raw_bytes, false);
 }
 
-/* Whether a chunk leaves room for the index, with one entry more, and for the end. */
+/* Whether a chunk leaves room for the index and the end. */
 static bool fits_the_end(const struct trace_writer *writer, size_t raw_bytes)
 {
-	uint64_t index_bytes = sizeof(struct trace_chunk) + (writer->entry_count + 1) * sizeof(writer->entries[0]);
 	uint64_t chunk_bytes = sizeof(struct trace_chunk) + ((raw_bytes + 7) & ~(size_t)7);
 
-	return writer->offset + chunk_bytes + index_bytes + sizeof(struct trace_end) <= writer->last_end;
+	return writer->offset + chunk_bytes + index_bytes(writer) + sizeof(struct trace_end) <= writer->last_end;
 }
 
 int trace_writer_last(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)

@@ -36,7 +36,8 @@ struct trace_writer {
 	struct trace_index_entry *entries;
 	unsigned entry_count;
 	unsigned entry_capacity;
-	bool indexes_later; /* the owner says at the end what the index has: trace_writer_index() */
+	bool indexes_later; /* the owner says at the end what the index has: trace_writer_index() ... */
+	uint64_t later;	    /* ... so many chunks, so far */
 };
 
 /* NULL: no memory. The compressor is created at its first use. */
