@@ -72,6 +72,8 @@ bool copies_add(struct copies *copies, struct loop *loop, struct trace_output *t
 		   !trace->in_memory;
 	struct copy *copy = may ? calloc(1, sizeof(*copy)) : NULL;
 
+	if (copy)
+		trace_writer_follow(&trace->writer, trace->path);
 	if (!copy || !name_copy(trace->path, wish->pid, wish->reason, copy->path)) {
 		free(copy);
 		return false;
@@ -146,8 +148,10 @@ static void let_user_read(const struct trace_output *trace, const char *path)
 /* Of a trace that is incomplete, a copy is made all the same. */
 static void finish(const struct copy *copy, const struct trace_output *trace)
 {
-	if (access(copy->path, F_OK) < 0)
+	if (access(copy->path, F_OK) < 0) {
+		log_warning("what process %d did last is not copied: %s is missing", copy->pid, copy->path);
 		return;
+	}
 	let_user_read(trace, copy->path);
 	log_warning("%s has what process %d did last", copy->path, copy->pid);
 }
@@ -181,6 +185,7 @@ void copies_stop(struct copies *copies)
 	for (struct copy *copy = copies->first; copy; copy = next) {
 		next = copy->next;
 		tool_run_stop(&copy->run);
+		log_warning("what process %d did last is not copied: the collector ends", copy->pid);
 		free(copy);
 	}
 	*copies = (struct copies){0};

@@ -65,13 +65,13 @@ static void start(struct rotation *rotation, struct loop *loop, const struct tra
 
 void rotation_begin(struct rotation *rotation, struct loop *loop, struct trace_output *trace, uint64_t now_ns)
 {
+	trace_writer_follow(&trace->writer, trace->path);
 	if (!name_part(rotation, trace->path)) {
 		rotation->again_ns = UINT64_MAX;
 		log_error("%s stays one trace: its path is too long for a part", trace->path);
 		return;
 	}
 	trace_output_write_clocks(trace, now_ns);
-	trace_writer_follow(&trace->writer, trace->path);
 	rotation->edge_ns = rotation->began_ns = now_ns;
 	rotation->edge_byte = trace->writer.offset;
 	rotation->made = false;

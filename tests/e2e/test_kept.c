@@ -487,6 +487,24 @@ SCENARIO(kept, by_signal, SUPPORTED)
 	expect_last_second(&kept);
 }
 
+/* The folder of the trace has another name when a copy is asked for. */
+SCENARIO_SOME(kept, folder_is_renamed, SUPPORTED)
+{
+	struct kept kept = begin_kept_with(python, "EVPROF_KEEP=1s", "EVPROF_SIGNAL=USR2:snapshot", "60");
+	const char *moved = text("%s-moved", kept.folder);
+	long before;
+
+	await_batches(&kept, 1);
+	usleep(2500000);
+	free(read_stamps(&kept, &before));
+	cr_assert_eq(rename(kept.folder, moved), 0);
+	cr_assert_eq(kill(kept.program->pid, SIGUSR2), 0);
+	await_file(&kept, text("%s/kept-%d-signal-1.evp", moved, (int)kept.program->pid));
+	cr_assert_eq(rename(moved, kept.folder), 0);
+	expect_copy(&kept, text("%s/kept-%d-signal-1.evp", kept.folder, (int)kept.program->pid), before);
+	expect_last_second(&kept);
+}
+
 static json_t *expect_alone(const char *path, long pid)
 {
 	json_t *info = trace_info(path);

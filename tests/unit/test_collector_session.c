@@ -4,6 +4,7 @@
  * The collector runs in the test's own process, turn by turn; the trace is read back with the tools' reader.
  */
 #include <criterion/criterion.h>
+#include <criterion/redirect.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -1860,6 +1861,23 @@ Test(collector_session, a_snapshot_and_a_copy_wait_for_shares)
 	expect_read_by_shares(&target, has_copy);
 	close(asking);
 	trace_close(read_left(&target));
+	fake_target_free(&target);
+}
+
+/* evprof cut does not start: it is not in the folder of this test. */
+Test(collector_session, a_copy_that_is_missing_has_a_line)
+{
+	struct fake_target target;
+	char lines[4096] = "";
+
+	cr_redirect_stderr();
+	begin(&target);
+	atomic_store(&target.header->snapshot, RING_SNAPSHOTS + RING_SNAPSHOT_SIGNAL);
+	for (unsigned i = 0; i < 2000 && !has_copy(&target); i++)
+		collector_turn(&collector, WAIT_MS);
+	trace_close(read_left(&target));
+	cr_assert_gt(fread(lines, 1, sizeof(lines) - 1, cr_get_redirected_stderr()), 0);
+	cr_expect(strstr(lines, "did last is not copied"), "%s", lines);
 	fake_target_free(&target);
 }
 
