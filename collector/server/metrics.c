@@ -69,11 +69,15 @@ static void put_label(FILE *out, const char *text)
 static void put_process(FILE *out, const char *name, const json_t *process, const char *more)
 {
 	const char *program = json_string_value(json_object_get(process, "program"));
+	const json_t *number = json_object_get(process, "number");
 
 	fprintf(out, "%s{pid=\"%" JSON_INTEGER_FORMAT "\",program=\"", name,
 		json_integer_value(json_object_get(process, "pid")));
 	put_label(out, program ? program : "");
-	fprintf(out, "\"%s}", more);
+	fputc('"', out);
+	if (json_is_integer(number)) /* two containers may have one pid and program */
+		fprintf(out, ",number=\"%" JSON_INTEGER_FORMAT "\"", json_integer_value(number));
+	fprintf(out, "%s}", more);
 }
 
 static void put_recordings(FILE *out, const json_t *processes)

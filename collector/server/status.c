@@ -143,13 +143,13 @@ static json_t *describe_process(const struct process *process, uint64_t now_ns)
 	char records[80];
 
 	setting_events_text(events ? events : process->events, records, sizeof(records));
-	return json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "pid",
-			 (int)process_shown_pid(process), "program", process->program ? process->program : "",
-			 "recording", recording_of(process), "records", records, "events_per_s",
-			 json_u64(rate_of(process, now_ns)), "events", json_u64(process->totals.events), "lost",
-			 json_u64(lost_events(process)), "bytes", json_u64(process->totals.trace_bytes), "keep",
-			 keep_of(&process->trace->kept.limits), "trace", text_of(process->trace->path), "error",
-			 text_of(process->trace->failed ? process->trace->error : ""));
+	return json_pack(
+	    "{s:i, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "pid", (int)process_shown_pid(process),
+	    "number", json_u64(process->joined), "program", process->program ? process->program : "", "recording",
+	    recording_of(process), "records", records, "events_per_s", json_u64(rate_of(process, now_ns)), "events",
+	    json_u64(process->totals.events), "lost", json_u64(lost_events(process)), "bytes",
+	    json_u64(process->totals.trace_bytes), "keep", keep_of(&process->trace->kept.limits), "trace",
+	    text_of(process->trace->path), "error", text_of(process->trace->failed ? process->trace->error : ""));
 }
 
 /* The newest session, and in it the newest process, comes first. */

@@ -155,6 +155,7 @@ static void unmap_all(struct process *process)
 
 int process_new(int memfd, int pidfd, pid_t pid, struct process **result, char *reason, size_t reason_bytes)
 {
+	static uint64_t made;
 	struct process *process = calloc(1, sizeof(*process));
 	const char *wrong;
 	int error = -EINVAL;
@@ -181,6 +182,7 @@ int process_new(int memfd, int pidfd, pid_t pid, struct process **result, char *
 	}
 	process->source.fd = pidfd;
 	process->pid = pid;
+	process->joined = ++made;
 	*result = process;
 	return 0;
 fail:

@@ -76,6 +76,7 @@ struct process {
 	pid_t pid;	  /* in the collector's namespace, or PROCESS_HIDDEN */
 	pid_t sender_pid; /* in the sender's */
 	uint32_t number;  /* in the trace */
+	uint64_t joined;  /* number among all that have joined the collector, from 1 */
 	char *program;	  /* of the join; owned */
 
 	uint64_t definitions_tail;

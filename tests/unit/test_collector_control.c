@@ -318,6 +318,7 @@ Test(collector_control, status_counts_what_is_recorded)
 	answer = ask("{\"evprof\":1,\"type\":\"status\"}");
 	process = only_process(answer);
 	cr_expect_eq(number_of(process, "pid"), getpid());
+	cr_expect_eq(number_of(process, "number"), 1);
 	cr_expect_str_eq(json_string_value(json_object_get(process, "program")), "prog");
 	cr_expect_str_eq(json_string_value(json_object_get(process, "recording")), "events");
 	cr_expect_eq(number_of(process, "events"), (json_int_t)target.emitted);
@@ -572,6 +573,24 @@ Test(collector_answer, metrics_are_text_of_prometheus)
 			cr_expect(sscanf(line, "%127[a-z_]", name) == 1 && strcmp(name, type) == 0, "%s: %s", type,
 				  line);
 	}
+	free(text);
+	json_decref(status);
+}
+
+/* Two processes that are hidden from the collector may have one pid and program: each has its own series. */
+Test(collector_answer, metrics_of_two_with_one_pid)
+{
+	json_t *status = json_pack("{s:{}, s:[{s:i, s:s, s:i, s:i}, {s:i, s:s, s:i, s:i}]}", "collector", "processes",
+				   "pid", 1, "program", "app", "number", 3, "events", 100, "pid", 1, "program", "app",
+				   "number", 4, "events", 200);
+	size_t bytes;
+	char *text = metrics_text(status, &bytes);
+
+	cr_assert(text);
+	cr_expect(strstr(text, "\nevprof_process_events_total{pid=\"1\",program=\"app\",number=\"3\"} 100\n"), "%s",
+		  text);
+	cr_expect(strstr(text, "\nevprof_process_events_total{pid=\"1\",program=\"app\",number=\"4\"} 200\n"), "%s",
+		  text);
 	free(text);
 	json_decref(status);
 }
