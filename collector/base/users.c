@@ -47,13 +47,16 @@ static bool is_limited(const struct user *user)
 
 int user_begin(const struct users *users, struct user *user, enum user_kind kind, char *reason, size_t reason_bytes)
 {
-	static const char *const names[USER_KINDS] = {"recorded processes", "runs", "traces under way"};
+	static const char *const names[USER_KINDS] = {"recorded processes", "runs", "traces under way",
+						      "programs that follow its traces"};
+	static const char change[] = ": have it started with a larger --max-processes-per-user";
 	uint32_t most = users->limits.processes;
 
+	if (kind == USER_TOOLS && most)
+		most = USER_TOOLS_MAX;
 	if (most && is_limited(user) && user->counts[kind] >= most) {
-		snprintf(reason, reason_bytes, "user %u has %u %s, the most that this collector allows: %s",
-			 (unsigned)user->uid, user->counts[kind], names[kind],
-			 "have it started with a larger --max-processes-per-user");
+		snprintf(reason, reason_bytes, "user %u has %u %s, the most that this collector allows%s",
+			 (unsigned)user->uid, user->counts[kind], names[kind], kind == USER_TOOLS ? "" : change);
 		return -EDQUOT;
 	}
 	user->counts[kind]++;

@@ -1,6 +1,6 @@
 /*
  * users.h - the budgets and limits of each user of a collector (tenant): its share of a round, and its maximum of
- * processes, holds, sessions, memory and trace bytes.
+ * processes, holds, sessions, tools, memory and trace bytes.
  *
  * A user is identified by the credentials of its connections. Each round has the same budget for every user, regardless
  * of the number of its processes and their rate of writing.
@@ -24,10 +24,13 @@
 /* Limit of the memory for symbolizing native frames of a user's processes. */
 #define USER_MEMORY_BYTES (UINT64_C(256) << 20)
 
+/* Programs that follow a user's traces (evprof watch, evprof cut --alive): a task each (TasksMax= of the service). */
+#define USER_TOOLS_MAX 64u
+
 #define USER_NOBODY 65534 /* also stands for users without a number here (/proc/sys/kernel/overflowuid) */
 
 /* The kinds of objects that are counted for each user. */
-enum user_kind { USER_PROCESSES, USER_HOLDS, USER_SESSIONS, USER_KINDS };
+enum user_kind { USER_PROCESSES, USER_HOLDS, USER_SESSIONS, USER_TOOLS, USER_KINDS };
 
 struct user {
 	struct user *next;
@@ -36,6 +39,7 @@ struct user {
 	uint32_t counts[USER_KINDS];
 	uint64_t trace_bytes; /* of traces being written */
 	uint64_t memory_bytes;
+	bool tools_said;   /* the log says that USER_TOOLS_MAX was reached */
 	bool symbols_wait; /* the log says that names of its native frames wait */
 	uint64_t round_ns; /* start of the round to which the budget belongs */
 	uint64_t words;
@@ -45,7 +49,7 @@ struct user {
 
 /*
  * Limits of each user except root and our own. 0: no limit, as in a private collector. The limit of processes applies
- * to each kind, so that the number of descriptors is limited.
+ * to each kind, so that the number of descriptors is limited; USER_TOOLS has its own.
  */
 struct user_limits {
 	uint32_t processes;

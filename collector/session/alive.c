@@ -36,8 +36,11 @@ void session_alive_start(struct session_alive *alive, struct loop *loop, struct 
 	const char *argv[] = {"evprof",	    "cut",	 "--alive", "--until-closed", "--every", SO_FAR_S,
 			      "--in-place", trace->path, NULL};
 
-	if (alive->lines.started || !trace->kept.limits.alive || trace->writer.fd < 0 || trace->failed ||
-	    trace->in_memory) /* nobody has it at its end */
+	if (alive->lines.started || alive->refused || !trace->kept.limits.alive || trace->writer.fd < 0 ||
+	    trace->failed || trace->in_memory) /* nobody has it at its end */
+		return;
+	alive->refused = !trace_output_begin_tool(trace);
+	if (alive->refused)
 		return;
 	alive->trace = trace;
 	alive->lines.take = take_line;

@@ -20,6 +20,7 @@ struct trace_output;
 struct session_alive {
 	struct tool_lines lines;
 	struct trace_output *trace;
+	bool refused; /* it is not started: its user has too many */
 	bool finishing;
 	uint64_t until_ns; /* likewise: it is waited for until then */
 	bool done;	   /* the trace was replaced, or is without us */

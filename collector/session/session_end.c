@@ -265,9 +265,11 @@ static void finish_session(struct session *session, uint64_t now_ns)
 			 session->trace.path, session->format_list, "evprof export --beside shows the reason");
 		trace_output_fail(&session->trace, text);
 	}
-	if (session->alive.lines.started && !session->alive.done && !session->trace.failed) {
+	if ((session->alive.lines.started || session->alive.refused) && !session->alive.done &&
+	    !session->trace.failed) {
 		snprintf(text, sizeof(text), "%.400s has its last stretch, not what is alive: %s", session->trace.path,
-			 "evprof cut --alive has ended too early");
+			 session->alive.refused ? "too many traces of its user are followed"
+						: "evprof cut --alive has ended too early");
 		trace_output_fail(&session->trace, text);
 	}
 	session->finished = true;

@@ -36,7 +36,8 @@ void triggers_watch(struct session_triggers *triggers, const struct triggers_pla
 	struct watcher_config config = {.list = triggers->list, .trace = place->trace->path, .uid = uid, .gid = gid};
 
 	if (triggers->watcher.lines.started || place->trace->writer.fd < 0 || place->trace->failed ||
-	    !(triggers_have(&triggers->known, TRIGGER_CALL) || triggers_have(&triggers->known, TRIGGER_LOOP)))
+	    !(triggers_have(&triggers->known, TRIGGER_CALL) || triggers_have(&triggers->known, TRIGGER_LOOP)) ||
+	    !trace_output_begin_tool(place->trace))
 		return;
 	watcher_start(&triggers->watcher, place->loop, &config);
 }

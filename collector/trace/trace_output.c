@@ -41,6 +41,23 @@ void trace_output_done(struct trace_output *trace)
 	trace_writer_close(&trace->writer);
 	kept_done(&trace->kept);
 	trace->user->trace_bytes -= trace->trace_bytes;
+	trace->user->counts[USER_TOOLS] -= trace->tools;
+}
+
+bool trace_output_begin_tool(struct trace_output *trace)
+{
+	char reason[RING_TEXT_BYTES];
+
+	if (!user_begin(trace->users, trace->user, USER_TOOLS, reason, sizeof(reason))) {
+		trace->tools++;
+		return true;
+	}
+	if (!trace->user->tools_said)
+		log_warning("%s; further traces have no triggers of calls, and the last stretch instead of what is "
+			    "alive",
+			    reason);
+	trace->user->tools_said = true;
+	return false;
 }
 
 uint64_t trace_output_bytes(const struct trace_output *trace)

@@ -36,6 +36,7 @@ struct trace_output {
 	struct folder *folder; /* of a daemon; NULL: none */
 	bool disk_short;       /* what limits the file now is the folder's free_bytes */
 	uint64_t trace_bytes;  /* our part of the user's trace_bytes */
+	uint32_t tools;	       /* likewise, of its USER_TOOLS */
 	bool opened;	       /* the file was created, or creating it failed */
 	bool failed;	       /* no more events are written to the file ... */
 	bool full;	       /* ... but the end of the file is */
@@ -62,6 +63,9 @@ void trace_output_init(struct trace_output *trace, const struct users *users, st
 		       void (*on_failure)(struct trace_output *trace));
 /* Closes the file, which no longer counts against its user. */
 void trace_output_done(struct trace_output *trace);
+
+/* Counts a program that follows the trace, until trace_output_done(). False: its user has too many; a line says so. */
+bool trace_output_begin_tool(struct trace_output *trace);
 
 /*
  * Creates the file at trace->path; OUTPUT_NOWHERE: in memory, and the path becomes that by which others see it. keep:

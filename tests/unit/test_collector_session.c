@@ -931,6 +931,30 @@ Test(collector_session, a_user_has_a_limit)
 		fake_target_free(&targets[i]);
 }
 
+/* evprof watch and evprof cut --alive, which follow traces. Root and the collector's own user have no limit. */
+Test(collector_session, programs_of_a_user_have_a_limit)
+{
+	struct users users = {.limits = {.processes = 2}};
+	struct trace_output traces[2], own;
+
+	trace_output_init(&own, &users, users_get(&users, geteuid()), NULL, NULL);
+	for (unsigned i = 0; i < 2; i++)
+		trace_output_init(&traces[i], &users, users_get(&users, 65534), NULL, NULL);
+	for (unsigned i = 0; i < USER_TOOLS_MAX; i++)
+		cr_assert(trace_output_begin_tool(&traces[i % 2]), "%u", i);
+	cr_expect_not(trace_output_begin_tool(&traces[0]));
+	for (unsigned i = 0; i < 2 * USER_TOOLS_MAX; i++)
+		cr_assert(trace_output_begin_tool(&own));
+	trace_output_done(&traces[0]);
+	cr_expect(trace_output_begin_tool(&traces[1]), "what ends makes room");
+	trace_output_done(&traces[1]);
+	cr_expect_eq(traces[1].user->counts[USER_TOOLS], 0);
+	for (unsigned i = 0; i < 2; i++)
+		users_put(&users, traces[i].user);
+	trace_output_done(&own);
+	users_put(&users, own.user);
+}
+
 static unsigned descriptors(void)
 {
 	DIR *listing = opendir("/proc/self/fd");
