@@ -320,3 +320,18 @@ void greenlets_expect(struct object *name)
 	refill_before_call = watch;
 	writer_set_room(thread_self.writer, 0, 0);
 }
+
+void greenlets_look(void)
+{
+	struct definitions_guard guard;
+	struct object *module, *name;
+
+	definitions_enter(&guard);
+	module = python_module("greenlet");
+	name = module ? python.PyUnicode_FromString("greenlet") : NULL;
+	greenlets_expect(name);
+	python.Py_DecRef(name);
+	python.Py_DecRef(module);
+	python.PyErr_Clear();
+	definitions_leave(&guard);
+}

@@ -9,6 +9,12 @@ struct object;
 /* Called at the audit event "import". name: the module that is about to be imported. GIL held. */
 void greenlets_expect(struct object *name);
 
+/*
+ * Whether the module is about to be imported, or has been, where no audit event has announced it: there is none until
+ * 3.7, nor before the library was loaded. GIL held.
+ */
+void greenlets_look(void);
+
 /* Python starts once more in this thread: the module does not exist. GIL held. */
 void greenlets_forget(void);
 

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "definitions/definitions.h"
+#include "hooks/greenlets.h"
 #include "hooks/hooks.h"
 #include "ring/process.h"
 #include "ring/writer.h"
@@ -46,7 +47,7 @@ static _Atomic uint32_t setting;       /* counts the functions set for all threa
 static python_profile program_profile; /* of sysmodule.c, calls the program's object; the same for all threads */
 
 static c_function real_setprofile, real_setprofile_all, real_settrace, real_enable, real_disable, real_stop,
-    real_statistics, real_id, real_f_code;
+    real_create_dynamic, real_statistics, real_id, real_f_code;
 
 #define WRAPPED_MOST 24
 
@@ -412,6 +413,23 @@ static struct object *stop(struct object *self, void *a, void *b, void *c)
 	return result;
 }
 
+/* ---- imports ----------------------------------------------------------------------------------------------------- */
+
+/* Until 3.7: an extension module was loaded. The package that it belongs to is there already. */
+static struct object *create_dynamic(struct object *self, void *a, void *b, void *c)
+{
+	struct object *result = real_create_dynamic(self, a, b, c);
+
+	greenlets_look();
+	return result;
+}
+
+void hook_compat_meet_import(const struct python_method *method)
+{
+	if (!python.PySys_AddAuditHook && !strcmp(method->name, "create_dynamic"))
+		wrap_method(method, create_dynamic, &real_create_dynamic);
+}
+
 /* ---- audit events ------------------------------------------------------------------------------------------------ */
 
 /*
@@ -489,6 +507,8 @@ static void wrap_if_ours(const struct python_method *method, const char *owner)
 	}
 	if (!strcmp(owner, TRACEMALLOC) && !strcmp(method->name, "stop"))
 		wrap_method(method, stop, &real_stop);
+	if (!strcmp(owner, "_imp"))
+		hook_compat_meet_import(method);
 }
 
 void hook_compat_begin(void)

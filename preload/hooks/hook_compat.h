@@ -32,6 +32,12 @@ void hook_compat_of_audits(const void *hook);
 /* The program adds an audit hook, or Python frees the entry of evprof's: audit events are not evprof's alone. */
 void hook_compat_share_audits(void);
 
+/*
+ * Until 3.7, before a call of a C function that is not recorded: if it loads an extension module, it is wrapped, to
+ * notice that greenlet was imported. GIL held.
+ */
+void hook_compat_meet_import(const struct python_method *method);
+
 /* Gives the wrapped functions back; they may be wrapped again. GIL held. */
 void hook_compat_end(void);
 

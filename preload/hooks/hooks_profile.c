@@ -198,10 +198,10 @@ static void note_throw(int what, struct object *function)
 }
 
 /*
- * The start of cProfile, whose functions are wrapped where C calls are not recorded. Until 3.7 no audit event tells
- * when its module was imported.
+ * The start of cProfile, or the load of an extension module, whose functions are wrapped where C calls are not
+ * recorded. Until 3.7 no audit event announces an import.
  */
-static void meet_profiler(int what, struct object *function)
+static void meet_function(int what, struct object *function)
 {
 	const struct python_method *method;
 
@@ -210,6 +210,7 @@ static void meet_profiler(int what, struct object *function)
 	method = python_field(function, PYTHON_C_FUNCTION_METHOD);
 	if (!strcmp(method->name, "enable"))
 		hook_compat_look();
+	hook_compat_meet_import(method);
 }
 
 static void record_function(int what, struct object *function)
@@ -261,7 +262,7 @@ static __attribute__((noinline)) int profile_any(struct object *self, struct obj
 	(void)self;
 	if (!(wanted >> what & 1)) {
 		note_throw(what, argument);
-		meet_profiler(what, argument);
+		meet_function(what, argument);
 		return 0;
 	}
 	if (what < PYTHON_TRACE_C_CALL) {

@@ -171,22 +171,6 @@ void install_profile_everywhere(void)
 	place_in_others();
 }
 
-/* No audit event has announced its import: there is none until 3.7, nor before the library was loaded. */
-static void look_for_greenlets(void)
-{
-	struct definitions_guard guard;
-	struct object *module, *name;
-
-	definitions_enter(&guard);
-	module = python_module("greenlet");
-	name = module ? python.PyUnicode_FromString("greenlet") : NULL;
-	greenlets_expect(name);
-	python.Py_DecRef(name);
-	python.Py_DecRef(module);
-	python.PyErr_Clear();
-	definitions_leave(&guard);
-}
-
 void install_again(void)
 {
 	if (config.events & EVENT_MEM) {
@@ -196,7 +180,7 @@ void install_again(void)
 	thread_self.hooked_state = NULL;
 	install_in_thread();
 	place_in_others();
-	look_for_greenlets();
+	greenlets_look();
 }
 
 void install_in_others(bool late)
@@ -212,7 +196,7 @@ void install_in_others(bool late)
 	thread_names_define_present(python.PySys_GetObject("modules"));
 	python.PyErr_Clear();
 	definitions_leave(&guard);
-	look_for_greenlets();
+	greenlets_look();
 	hook_compat_look();
 }
 

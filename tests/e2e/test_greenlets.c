@@ -40,19 +40,19 @@ static void expect_stacks(const struct python *python, const char *package, cons
 	json_decref(report);
 }
 
-SCENARIO(greenlets, plain, SUPPORTED)
+SCENARIO(greenlets, plain, 6)
 {
 	expect_stacks(python, "greenlet", "plain");
 }
 ALSO_CALLS_ONLY(greenlets, plain)
 
-SCENARIO(greenlets, with_generators, SUPPORTED)
+SCENARIO(greenlets, with_generators, 6)
 {
 	expect_stacks(python, "greenlet", "with_generators");
 }
 ALSO_CALLS_ONLY(greenlets, with_generators)
 
-SCENARIO(greenlets, with_gevent, SUPPORTED)
+SCENARIO(greenlets, with_gevent, 6)
 {
 	expect_stacks(python, "gevent", "with_gevent");
 }
@@ -83,7 +83,7 @@ static long calls_between(const struct outcome *outcome, const char *file, const
 	return calls;
 }
 
-SCENARIO(greenlets, each_has_its_stack, SUPPORTED)
+SCENARIO(greenlets, each_has_its_stack, 6)
 {
 	static const char *const names[] = {"work", "outer", "inner", "leaf"};
 	const char *variable;
@@ -137,7 +137,7 @@ static void expect_suspended(const struct outcome *outcome, const char *part)
 }
 
 /* They are suspended before the recording, before what is kept, and before the last stack at a part. */
-SCENARIO(greenlets, suspended_before, SUPPORTED)
+SCENARIO(greenlets, suspended_before, 6)
 {
 	const char *variable = package_variable(python, "greenlet");
 	struct outcome *outcome;
