@@ -64,13 +64,13 @@ static struct push_source *find_source(const struct push_run *run, const char *p
 	return NULL;
 }
 
-/* Parts, snapshots and cuts have what the trace has whose session and time they keep. NULL: memory ran out. */
-static uint64_t *taken_of(struct push_run *run, const struct trace *trace)
+/* Parts, snapshots and cuts have what the trace has whose session and time they keep. */
+static uint64_t key_of(const struct trace *trace)
 {
 	const struct trace_header *header = &trace->header;
 	struct text session = {(const char *)header->session, sizeof(header->session)};
 
-	return u64_map_make(&run->taken, (text_hash(TEXT_HASH_BEGIN, session) ^ header->created_ns) | 1);
+	return (text_hash(TEXT_HASH_BEGIN, session) ^ header->created_ns) | 1;
 }
 
 /* NAME-part-N.evp: what has left the trace by then (--rotate), and is in no other part. */
@@ -84,10 +84,10 @@ static bool is_part(const char *path)
 }
 
 /* Whether the trace has become another file, as that of a session that has ended: evprof cut makes it anew. */
-static bool is_followed(struct push_run *run, const uint64_t *taken)
+static bool is_followed(const struct push_run *run, const struct trace *trace)
 {
 	for (size_t i = 0; i < run->source_count; i++)
-		if (taken_of(run, run->sources[i]->trace) == taken)
+		if (key_of(run->sources[i]->trace) == key_of(trace))
 			return true;
 	return false;
 }
@@ -103,8 +103,8 @@ static int open_source(struct push_run *run, struct push_source **source, const 
 		error = push_source_open(source, path, run->began_ns, now_ns);
 	if (!*source)
 		return error;
-	taken = taken_of(run, (*source)->trace);
-	if (!taken || (*taken && now_ns == INT64_MAX) || is_followed(run, taken)) {
+	taken = u64_map_make(&run->taken, key_of((*source)->trace));
+	if (!taken || (*taken && now_ns == INT64_MAX) || is_followed(run, (*source)->trace)) {
 		push_source_free(*source);
 		*source = NULL;
 		return taken ? 0 : -ENOMEM;
