@@ -169,6 +169,23 @@ Test(replay, a_greenlet_that_is_not_known_has_the_stack_that_follows)
 	cr_assert_eq(edge_calls("a", "leaf"), 1);
 }
 
+/* The process ended while it was written. */
+Test(replay, the_stack_of_a_greenlet_ends_with_its_thread)
+{
+	uint32_t other = fixture_thread(fixture, process, 11, 1000);
+
+	switch_to(ONE, HUB, 1);
+	fixture_extended(fixture, thread, WIRE_GREENLET_STACK, 2, NULL, 0, 0);
+	event(WIRE_OPEN, A, 0);
+	fixture_event(fixture, other, WIRE_CALL, MAIN, 10);
+	fixture_event(fixture, other, WIRE_OPEN, MAIN, 0);
+	fixture_event(fixture, other, WIRE_RETURN, MAIN, 5);
+	count();
+	cr_assert_eq(profile.unmatched, 0);
+	cr_assert_eq(profile.times[number_of("main")].own_ns, 5);
+	cr_assert_eq(profile.open, 1, "a, and no main");
+}
+
 Test(replay, a_greenlet_that_is_known_keeps_its_stack)
 {
 	event(WIRE_CALL, MAIN, 10);

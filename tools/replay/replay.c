@@ -289,6 +289,7 @@ void replay_begin_thread(struct replay *replay)
 	replay->greenlet_number = replay->greenlets = 0;
 	replay->others_unknown = replay->begins_inside;
 	replay->now = 0;
+	replay->open_frames = 0;
 	replay->base_unknown = replay->begins_inside;
 	replay->c_functions_unknown = false;
 	replay->native_frame = 0;

@@ -374,6 +374,7 @@ static inline void replay_lose_stack(struct replay *replay, const struct replay_
 static inline void replay_begin_stack(struct replay *replay, uint32_t head, const struct replay_sink *sink, void *owner)
 {
 	replay_pop_all(replay, sink, owner);
+	replay->open_frames = 0;
 	replay->has_own_stack = false;
 	replay->base_unknown = wire_head_arg(head) & WIRE_STACK_CUT;
 	replay->c_functions_unknown = true;
