@@ -40,7 +40,9 @@ static bool is_set(const char *variable)
 /* A terminal that shows lines and nothing else, as that of an editor. */
 static bool is_dumb(void)
 {
-	return !is_set("TERM") || strcmp(getenv("TERM"), "dumb") == 0;
+	const char *kind = getenv("TERM");
+
+	return !kind || !kind[0] || strcmp(kind, "dumb") == 0;
 }
 
 struct terminal terminal_find(int fd)
