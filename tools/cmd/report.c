@@ -66,7 +66,7 @@ static const char help_text[] =
 static const char help_end[] =
     "\n"
     "EVPROF_PAGER or PAGER: the pager; NO_COLOR: no colours.\n"
-    "Calls that were already running when the window begins are not counted, as with cProfile.\n"
+    "What runs when the window begins counts with its time there, and with no call.\n"
     "--clock is not for --by span.\n"
     "Exit status: 0; 1 if a trace is incomplete; 2 if one cannot be read; 3 if one is still being written.\n";
 
