@@ -184,9 +184,8 @@ Test(report, marks_by_thread)
 	event_ms(WIRE_RETURN, WORK, 1);
 	event_ms(WIRE_MARK, 2, 1);
 	event_ms(WIRE_RETURN, MAIN, 1);
-	cr_expect(report("--by thread --between begin,end --format csv TRACE") == 0);
-	cr_expect(strstr(ran.out, ",\"work\",1,1,0.001000000,0.001000000\n"), "%s", ran.out);
-	cr_expect(strstr(ran.out, ",\"main\",0,0,0.002000000,0.003000000\n"), "called before: %s", ran.out);
+	cr_expect(report("--by thread --between begin,end TRACE") == 0);
+	cr_expect(strstr(ran.out, "work.py") && !strstr(ran.out, "main.py"));
 	cr_expect(report("--by thread --json --between nonsense,end TRACE") == 2 && !*ran.out);
 	cr_expect(strstr(ran.err, "no mark \"nonsense\" was set"), "%s", ran.err);
 }

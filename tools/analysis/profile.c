@@ -251,73 +251,90 @@ static uint64_t next_limit(const struct counting *counting)
 	return edge->thread == counting->thread ? UINT64_MAX : edge->ticks;
 }
 
-static int outside_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
-{
-	struct counting *counting = owner;
+static const struct replay_sink nothing = {0};
 
-	(void)replay;
-	(void)extra;
-	return wire_head_kind(head) == WIRE_MARK && mark_is_edge(counting, counting->marks++);
+/* Skips events outside the window, but for what they say of thinned functions. Returns like replay_run(). */
+static int skip_run(struct counting *counting, struct replay_cursor *cursor, uint64_t until)
+{
+	const struct trace_events *events = cursor->events;
+	struct replay *replay = &counting->replay;
+
+	for (; cursor->at < events->count; cursor->at++) {
+		uint32_t head = events->heads[cursor->at];
+		unsigned kind = wire_head_kind(head);
+		uint64_t now = wire_time_of(kind, replay->now, events->ticks[cursor->at], cursor->extra);
+
+		if (now >= until && until != UINT64_MAX)
+			return 1;
+		replay->now = now;
+		if (wire_is_thin(kind))
+			replay_thin(replay, head, cursor->extra, &nothing, NULL);
+		cursor->extra += wire_extra_words(head);
+		if (kind == WIRE_MARK && mark_is_edge(counting, counting->marks++)) {
+			cursor->at++;
+			return 2;
+		}
+	}
+	return 0;
 }
 
-/* Outside the window only the stack is of interest: what runs when the window begins. */
-static const struct replay_sink outside_sink = {.other = outside_other};
-
-/* Returns like replay_run(). */
+/* Before a window of times what runs when it begins is found, if it is not known yet. Returns like replay_run(). */
 static __attribute__((noinline)) int run_outside(struct counting *counting, struct replay_cursor *cursor,
 						 uint64_t until)
 {
 	struct replay *replay = &counting->replay;
 	uint64_t left_open = replay->left_open, unmatched = replay->unmatched;
-	int reason = 0;
+	int reason;
 
-	if (!counting->begins_known)
-		reason = replay_run(replay, cursor, until, &outside_sink, counting);
-	while (counting->begins_known && !reason && cursor->at < cursor->events->count)
-		if (replay_cursor_time(cursor, replay->now) >= until)
-			reason = 1;
-		else
-			replay_skip(replay, cursor);
+	if (counting->options->mark_begin || counting->begins_known)
+		return skip_run(counting, cursor, until);
+	reason = replay_run(replay, cursor, until, &nothing, NULL);
 	replay->left_open = left_open;
 	replay->unmatched = unmatched;
 	return reason;
 }
 
-/* Takes the stack off and puts it on again, at this time. */
-static void lift_stack(struct replay *replay, uint64_t at, const struct replay_sink *off, const struct replay_sink *on,
-		       struct counting *counting)
+/* What runs already counts from this time on. */
+static void begin_with_stack(struct replay *replay, uint64_t at, const struct replay_sink *sink,
+			     struct counting *counting)
 {
-	uint32_t depth = replay->depth, hidden_base = replay->hidden_base, own_depth = replay->own_depth;
-	uint32_t place = replay->place;
+	uint32_t depth = replay->depth, hidden_base = replay->hidden_base;
 	struct replay_place *places = malloc((depth + 1) * sizeof(*places));
 	uint64_t now = replay->now;
 
 	for (uint32_t i = 0; places && i < depth; i++)
 		places[i] = replay_place_of(&replay->frames[i]);
-	replay->now = at;
-	replay_pop_all(replay, off, counting);
-	for (uint32_t i = 0; places && i < depth; i++)
-		replay_push_at(replay, places[i], WIRE_FRAME, on, counting);
-	replay->out_of_memory |= !places;
+	replay_forget(replay);
 	replay->hidden_base = hidden_base;
-	replay->own_depth = own_depth;
-	replay->place = place;
+	replay->now = at;
+	for (uint32_t i = 0; places && i < depth; i++)
+		replay_push_at(replay, places[i], WIRE_FRAME, sink, counting);
+	replay->out_of_memory |= !places;
 	replay->now = now; /* the next event's ticks count from the last event */
 	free(places);
 }
 
-/* Begins or ends the window. What runs there counts with the time inside. */
+/*
+ * Begins or ends the window. Between marks what is called there counts, as where the program switches cProfile on and
+ * off; between times what runs there does.
+ */
 static void cross_edge(struct counting *counting, const struct replay_sink *sink, int reason)
 {
 	struct replay *replay = &counting->replay;
 	const struct window_edge *edge = &counting->window.edges[counting->next_edge++];
-	uint64_t at = reason == 1 && edge->ticks > replay->now ? edge->ticks : replay->now;
+	uint64_t now = replay->now, at = reason == 1 && edge->ticks > now ? edge->ticks : now;
 
-	counting->begins_known = false;
-	if (edge->begins)
-		lift_stack(replay, at, &outside_sink, sink, counting);
-	else
-		lift_stack(replay, at, sink, &outside_sink, counting);
+	if (!edge->begins) {
+		replay->now = at;
+		replay_pop_all(replay, sink, counting);
+		replay->now = now;
+	} else if (counting->options->mark_begin) {
+		replay_forget(replay);
+		replay_forget_stacks(replay);
+		replay->base_unknown = replay->others_unknown = true;
+	} else {
+		begin_with_stack(replay, at, sink, counting);
+	}
 }
 
 static bool inside_window(const struct counting *counting)
@@ -333,7 +350,7 @@ static inline __attribute__((always_inline)) void run_chunk(struct counting *cou
 							    const struct replay_sink *sink)
 {
 	struct replay_cursor cursor =
-	    replay_begin_chunk(&counting->replay, events, inside_window(counting) ? sink : &outside_sink, counting);
+	    replay_begin_chunk(&counting->replay, events, inside_window(counting) ? sink : &nothing, counting);
 
 	for (;;) {
 		uint64_t until = next_limit(counting);
@@ -349,8 +366,8 @@ static inline __attribute__((always_inline)) void run_chunk(struct counting *cou
 }
 
 /*
- * The first place to read. Before a window of times only what shows the stack there is read, but not where earlier
- * events say what is thinned.
+ * The first place to read: chunks that end before a window of times are skipped, but not where they say what is
+ * thinned. Only what shows the stack at its begin is read of them.
  */
 static size_t first_place(struct counting *counting, struct trace *trace, const struct trace_thread *thread)
 {
@@ -367,10 +384,10 @@ static size_t first_place(struct counting *counting, struct trace *trace, const 
 		return 0;
 	initial.from = edge->ticks;
 	first = trace_stream_place(thread, edge->ticks);
-	if (first == thread->place_count || initial.from >= initial.to)
+	if (first == thread->place_count || initial.from >= initial.to || counting->options->mark_begin)
 		return first;
 	counting->begins_known = true;
-	if (initial_stack_push(&initial, edge->ticks, &outside_sink, counting) < 0)
+	if (initial_stack_push(&initial, edge->ticks, &nothing, NULL) < 0)
 		counting->out_of_memory = true;
 	return first;
 }

@@ -66,7 +66,8 @@ static const char help_text[] =
 static const char help_end[] =
     "\n"
     "EVPROF_PAGER or PAGER: the pager; NO_COLOR: no colours.\n"
-    "What runs when the window begins counts with its time there, and with no call.\n"
+    "What runs at --from counts with its time from there on, and with no call. Between marks only what is called\n"
+    "there counts, as with cProfile.\n"
     "--clock is not for --by span.\n"
     "Exit status: 0; 1 if a trace is incomplete; 2 if one cannot be read; 3 if one is still being written.\n";
 

@@ -25,7 +25,7 @@ def held():
     hub.switch()
     while True:
         begin = time.perf_counter()
-        for _ in range(40000):
+        for _ in range(200000):
             pass
         leaf()
         seconds += time.perf_counter() - begin
