@@ -517,6 +517,24 @@ static int take_none(void *owner, struct evprof_table *rows)
 
 static const char *const short_batches[] = {"batch-rows", "10", NULL};
 
+/* By either way to name the file of a cut. */
+Test(api, a_cut_leaves_the_trace)
+{
+	static const char *const ways[] = {"output", "span-path"};
+	char *span, *text;
+	size_t length;
+
+	cr_assert(asprintf(&span, "10:1=%s", path) > 0);
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		const char *options[] = {ways[i], i ? span : path, NULL};
+
+		error[0] = 0;
+		cr_expect_eq(evprof_trace_text(trace, "cut", options, &text, &length, error, sizeof(error)), -EINVAL);
+		cr_expect(strstr(error, "is the trace itself"), "%s: %s", ways[i], error);
+	}
+	free(span);
+}
+
 static int take_rows(void *owner, struct evprof_table *rows)
 {
 	*(uint64_t *)owner += evprof_table_rows(rows);

@@ -731,6 +731,23 @@ Test(cut, each)
 	free(other);
 }
 
+/* The second of the stretches would be the trace: nothing is written. */
+Test(cut, each_leaves_the_trace)
+{
+	struct stat before, after;
+	char *own;
+
+	make_marks();
+	cr_assert(asprintf(&own, "%.*s-2.evp", (int)strlen(piece) - 4, piece) > 0);
+	cr_assert_eq(rename(path, own), 0);
+	free(path);
+	path = own;
+	cr_assert_eq(stat(path, &before), 0);
+	cr_expect(cut("--span span --each") == 2 && strstr(ran.err, "-2.evp is the trace itself"), "%s", ran.err);
+	cr_expect(stat(path, &after) == 0 && after.st_ino == before.st_ino && after.st_size == before.st_size);
+	cr_expect(access(piece, F_OK) < 0, "no file");
+}
+
 Test(cut, refuses)
 {
 	static const char *const wrong[][2] = {

@@ -67,6 +67,9 @@ static int find_spans(const struct request *request, struct u64_map *wanted, str
 		if (parse_span(options->spans[i], &key, &path) < 0)
 			return why_set(&request->why, -EINVAL, "evprof: span-path is PID:NUMBER=PATH, not \"%s\"",
 				       options->spans[i]);
+		if (trace_is_at(request->trace, path))
+			return why_set(&request->why, -EINVAL,
+				       "evprof: %s is the trace itself; give the cut another name", path);
 		index = u64_map_make(wanted, key);
 		if (!index)
 			return -ENOMEM;
@@ -105,7 +108,8 @@ static int cut_one(struct request *request, struct output *output)
 				     .mark_end = options->mark_end,
 				     .span = options->span,
 				     .number = options->number,
-				     .each = options->each};
+				     .each = options->each,
+				     .to = options->output};
 	struct cut_list list;
 	char reason[512] = "";
 	int error = cut_request_find(&wanted, request->trace, &list, reason, sizeof(reason));
@@ -135,8 +139,5 @@ int text_cut(struct request *request, struct output *output)
 		return why_set(why, -EINVAL, "evprof: output, the path of the cut, is missing");
 	if ((options->mark_begin != NULL) != (options->mark_end != NULL))
 		return why_set(why, -EINVAL, "evprof: mark-begin and mark-end are given both, or none");
-	if (trace_is_at(request->trace, options->output))
-		return why_set(why, -EINVAL, "evprof: %s is the trace itself; give the cut another name",
-			       options->output);
 	return cut_one(request, output);
 }

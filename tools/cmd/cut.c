@@ -104,7 +104,7 @@ static bool is_past(const struct request *request, const struct trace *trace)
 
 static int cut_trace(const struct request *request, const char *path)
 {
-	struct trace *trace = verb_open("cut", &request->filter, path, request->in_place ? NULL : request->to);
+	struct trace *trace = verb_open("cut", &request->filter, path, NULL);
 	struct cut_list list;
 	char why[512] = "";
 	int error;
@@ -173,6 +173,7 @@ int cmd_cut(int argc, char **argv)
 		request.cut.filter = &request.filter;
 		request.cut.mark_begin = request.marks[0];
 		request.cut.mark_end = request.marks[1];
+		request.cut.to = request.to;
 		if (verb_has_one_trace("cut", argc) && fits_together(&request, argv[optind])) {
 			request.to = request.in_place ? argv[optind] : request.to;
 			status = request.alive ? cut_what_is_alive(&request, argv[optind])

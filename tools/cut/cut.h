@@ -81,12 +81,13 @@ struct cut_request {
 	int64_t since_ns, until_ns;	   /* of CLOCK_MONOTONIC; 0: none */
 	int64_t since_byte, until_byte;	   /* of the file, with these times; 0: none */
 	int64_t number;			   /* of the stretch, from 1; 0: there is one, or each is cut */
+	const char *to;			   /* the path of the first cut; NULL: in place of the trace */
 	bool each;
 };
 
 /*
- * Finds the stretches: at least one; one, unless each is wanted. Returns 0, -ENOMEM, or -EINVAL with the reason in one
- * line in why. cut_list_done() must follow in all cases.
+ * Finds the stretches: at least one; one, unless each is wanted. No cut has the path of the trace itself. Returns 0,
+ * -ENOMEM, or -EINVAL with the reason in one line in why. cut_list_done() must follow in all cases.
  */
 int cut_request_find(const struct cut_request *request, struct trace *trace, struct cut_list *list, char *why,
 		     size_t why_bytes);

@@ -58,6 +58,24 @@ static int take_number(const struct cut_request *request, struct cut_list *list,
 	return 0;
 }
 
+static int check_paths(const struct cut_request *request, const struct trace *trace, const struct cut_list *list,
+		       char *why, size_t why_bytes)
+{
+	int error = 0;
+
+	for (size_t i = 0; request->to && i < list->count && !error; i++) {
+		char *path = cut_path(request->to, i);
+
+		error = path ? 0 : -ENOMEM;
+		if (path && trace_is_at(trace, path)) {
+			error = -EINVAL;
+			snprintf(why, why_bytes, "%s is the trace itself; give the cut another name", path);
+		}
+		free(path);
+	}
+	return error;
+}
+
 int cut_request_find(const struct cut_request *request, struct trace *trace, struct cut_list *list, char *why,
 		     size_t why_bytes)
 {
@@ -84,7 +102,8 @@ int cut_request_find(const struct cut_request *request, struct trace *trace, str
 		snprintf(why, why_bytes, "there are no %s \"%.200s\"", what, name);
 		return -EINVAL;
 	}
-	return take_number(request, list, what, name, why, why_bytes);
+	error = take_number(request, list, what, name, why, why_bytes);
+	return error ? error : check_paths(request, trace, list, why, why_bytes);
 }
 
 char *cut_path(const char *path, size_t number)
