@@ -352,6 +352,36 @@ Test(diff, calls_that_were_not_recorded)
 	}
 }
 
+/* In either trace. The sum of allocations does not depend on it. */
+Test(diff, budget_hides_calls)
+{
+	static const char *const refused[] = {"calls", "total-time", "cumtime", "bytes"};
+	char words[80];
+
+	for (int side = 0; side < 2; side++) {
+		fixture_meta(fixture, 0,
+			     "{\"type\":\"process\",\"process\":0,\"pid\":10,\"start_ticks\":0,\"events\":[\"call\","
+			     "\"c_call\",\"mem\"]%s}",
+			     side ? ",\"budget\":5" : "");
+		code(1, "a.py", 1, "f", "f");
+		called(1, 1 + side, 1);
+		fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_MEM, 0x1000, 1000, 0, 0);
+		save(side);
+		begin_trace();
+	}
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
+		for (unsigned turned = 0; turned < 2; turned++) {
+			snprintf(words, sizeof(words), "--fail-on %s %s", refused[i],
+				 turned ? "OTHER TRACE" : "TRACE OTHER");
+			expect_listed(words, 2, "(f)", false);
+			cr_expect(strstr(ran.err, "record without --budget") && strstr(ran.err, paths[1]), "%s",
+				  ran.err);
+		}
+	expect_listed("--fail-on total-bytes TRACE OTHER", 0, "(f)", true);
+	expect_listed("TRACE OTHER", 0, "(f)", true);
+	expect_listed("--fail-on calls TRACE TRACE", 0, "(f)", false);
+}
+
 /* No name ends a cell or becomes markup; a regression is bold. */
 Test(diff, markdown)
 {

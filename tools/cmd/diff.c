@@ -24,6 +24,7 @@ struct request {
 	enum memory_by by; /* of --memory; MEMORY_BY_SITE: not given */
 	bool sampled;
 	bool calls[2], c_calls[2]; /* were recorded */
+	bool budget[2];
 };
 
 static const char help_text[] =
@@ -252,6 +253,24 @@ static bool shows_calls(const struct request *request)
 	return false;
 }
 
+/*
+ * Whether both traces have what happened; false after a message. Calls that a budget leaves out are missing, and what
+ * happens in them is their callers': only the sums of allocations are right.
+ */
+static bool shows_all(const struct request *request)
+{
+	const struct report_diff *diff = &request->diff;
+	unsigned of_calls = 1u << DIFF_CALLS | 1u << DIFF_TIME | 1u << DIFF_CUMTIME;
+
+	if (diff->sites || !(request->budget[0] || request->budget[1]) ||
+	    !(diff->rules.fail_on || diff->rules.fail_on_total & of_calls))
+		return true;
+	output_message("evprof diff: %s was recorded within a budget, so what --fail-on compares is in part missing; "
+		       "record without --budget",
+		       diff->paths[!request->budget[0]]);
+	return false;
+}
+
 /* Finds out what can be compared. False after a message: --fail-on names what cannot. */
 static bool find_compared(struct request *request)
 {
@@ -282,6 +301,8 @@ static bool find_compared(struct request *request)
 		return false;
 	}
 	if (wanted & (1u << DIFF_CALLS | 1u << DIFF_TIME | 1u << DIFF_CUMTIME) && !shows_calls(request))
+		return false;
+	if (!shows_all(request))
 		return false;
 	return !(wanted & ~rules->compared) && !(wanted & 1u << DIFF_CALLS && request->sampled);
 }
@@ -340,6 +361,7 @@ static int count_trace(struct request *request, size_t side)
 	request->sampled |= trace_sample_rate(trace) != 0;
 	request->calls[side] = trace_records(trace, "call");
 	request->c_calls[side] = trace_records(trace, "c_call");
+	request->budget[side] = trace_budget(trace) > 0;
 	if (!request->diff.sites)
 		trace_warn_of_budget(trace);
 	if (error)
