@@ -252,6 +252,26 @@ Test(check, functions_left_out)
 	expect_check("--max-calls TOTAL=2 TRACE", 2, "functions were left out");
 }
 
+/* What a thinned function calls of C may not be in the trace at all. */
+Test(check, c_functions_in_thinned_ones)
+{
+	const uint64_t thinned[] = {1000, 1};
+
+	begin_process("\"events\":[\"call\",\"c_call\"],\"budget\":5");
+	code(1, "/srv/app/db.py", 1, "f", "");
+	code(2, "/srv/app/db.py", 2, "g", "");
+	fixture_extended(fixture, thread, WIRE_THIN, 0, thinned, 2, 0);
+	called(2, 2, 1);
+	save(0);
+	expect_check("--max-calls builtins:len=0 TRACE", 2,
+		     "ERROR  --max-calls builtins:len=0: its calls are an estimate");
+	expect_check("--max-calls *:len=0 TRACE", 2, "its calls are an estimate");
+	expect_check("--max-calls pack.mod:f=2 TRACE", 2, "its calls are an estimate");
+	expect_check("--max-calls pack.mod:g=2 TRACE", 0, "ok ");
+	expect_check("--max-calls pack.mod:h=0 TRACE", 0, "ok ");
+	expect_check("--max-calls app/legacy.py:*=0 TRACE", 0, "ok ");
+}
+
 Test(check, stopped_for_a_while)
 {
 	begin_memory();

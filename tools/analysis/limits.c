@@ -97,12 +97,16 @@ static void limits_pop(void *owner, struct call_walk *walk, struct walk_frame *f
 	}
 }
 
-/* Under a budget what was recorded of these functions is less than what they did. */
+/*
+ * Under a budget what was recorded of these functions is less than what they did, and a C function that none but they
+ * call may not be in the trace.
+ */
 static int limits_process_end(void *owner, struct call_walk *walk)
 {
 	const struct thinning *thinning = walk->replay.thinning;
 	struct limits *limits = owner;
 
+	limits->unrecorded.thinned |= thinning && thinning->any;
 	for (uint32_t key = 0; thinning && key < walk_keys(walk); key++)
 		for (size_t i = 0; i < limits->count; i++)
 			limits->at[i].thinned |= (limits->masks[key] >> i & 1) && thinning_was(thinning, key);
@@ -356,15 +360,20 @@ static bool is_plain(const struct limit *limit)
 	return limit->match.module && !strpbrk(limit->match.module, "*?[") && !strpbrk(limit->match.function, "*?[");
 }
 
+/* Whether the limit may match a C function. */
+static bool may_be_c(const struct limit *limit)
+{
+	return limit->match.module && !function_match_only_python(&limit->match) && !limit->matches[0] &&
+	       !(limit->of_python && !strpbrk(limit->match.module, "*?["));
+}
+
 /* Whether calls of functions that the limit may match were not recorded. */
 static bool misses_calls(const struct unrecorded *unrecorded, const struct limit *limit)
 {
 	bool of_c = is_plain(limit) && !limit->matches[0] && limit->matches[1];
-	bool of_python = limit->match.module && (function_match_only_python(&limit->match) || limit->matches[0] ||
-						 (limit->of_python && !strpbrk(limit->match.module, "*?[")));
 
 	/* TOTAL is the sum of what was recorded, as in the report. */
-	return (unrecorded->calls && !of_c) || (unrecorded->c_calls && limit->match.module && !of_python && !of_c);
+	return (unrecorded->calls && !of_c) || (unrecorded->c_calls && may_be_c(limit) && !of_c);
 }
 
 /* The same for a limit of memory. */
@@ -398,7 +407,7 @@ const char *limit_doubt(const struct limits *limits, const struct limit *limit)
 		return NULL;
 	if (limits_functions(limit) && unrecorded->sampled)
 		return "stacks were sampled, which counts no calls; record with --events call,c_call";
-	if (limit->thinned)
+	if (limit->thinned || (limits_functions(limit) && unrecorded->thinned && may_be_c(limit)))
 		return "its calls are an estimate: recording had a budget; record without --budget";
 	if (limits_functions(limit) && misses_calls(unrecorded, limit))
 		return "its calls were not recorded; record with --events call,c_call";

@@ -54,6 +54,7 @@ struct unrecorded {
 	bool filtered; /* by EVPROF_INCLUDE and similar settings */
 	bool calls;
 	bool c_calls;
+	bool thinned;		  /* functions, with the C functions that they call (EVPROF_BUDGET) */
 	bool memory;		  /* Python's allocators */
 	bool peaks;		  /* only what is alive was kept */
 	bool malloc;		  /* malloc() and mmap(), or the program has a malloc() of its own */
