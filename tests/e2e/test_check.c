@@ -183,6 +183,30 @@ SCENARIO_SOME(check, what_is_not_recorded, SUPPORTED)
 	}
 }
 
+/* What was called before the stretch that a trace keeps (EVPROF_KEEP), in a process that has left it, too. */
+SCENARIO_SOME(check, last_stretch, SUPPORTED)
+{
+	static const char program[] = "import subprocess, sys, time\n"
+				      "def early(): pass\n"
+				      "early()\n"
+				      "subprocess.check_call([sys.executable, '-c', 'def early(): pass\\nearly()'])\n"
+				      "end = time.monotonic() + 3\n"
+				      "while time.monotonic() < end: time.sleep(0.01)\n";
+	const struct {
+		const char *keep;
+		int check, diff;
+	} cases[] = {{"EVPROF_KEEP=1h", 1, 0}, {"EVPROF_KEEP=1s", 2, 2}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct outcome *outcome = run(.python = python, .args = {"-c", program}, .env = {cases[i].keep});
+		struct outcome *result = tool("check", "--max-calls", "*:early=0", outcome->trace);
+
+		expect(result, result->status == cases[i].check, "%s", cases[i].keep);
+		result = tool("diff", "--fail-on", "calls", outcome->trace, outcome->trace);
+		expect(result, result->status == cases[i].diff, "%s", cases[i].keep);
+	}
+}
+
 /* ---- diff ------------------------------------------------------------------------------------------------------ */
 
 static const json_t *function_named(const json_t *root, const char *name)

@@ -288,6 +288,50 @@ Test(check, stopped_for_a_while)
 	expect_check("--max-lost 0 TRACE", 0, "ok ");
 }
 
+static void leave_room(void)
+{
+	const size_t bytes = 8192;
+
+	fixture->bytes = realloc(fixture->bytes, fixture->size + bytes);
+	cr_assert(fixture->bytes);
+	memset(fixture->bytes + fixture->size, 0, bytes);
+	fixture->size += bytes;
+}
+
+/* A trace that keeps its last stretch (EVPROF_KEEP) is whole while nothing has left it. */
+Test(check, last_stretch)
+{
+	enum { WHOLE, NOT_KEPT, NOT_IN_INDEX, GIVEN_BACK, CUT, CASES };
+
+	for (int i = 0; i < CASES; i++) {
+		bool doubted = i > NOT_KEPT;
+
+		begin_process(i == NOT_KEPT ? "\"events\":[\"call\",\"c_call\"]"
+			      : i == CUT    ? "\"events\":[\"call\",\"c_call\"],\"keep_ns\":9,\"since_ns\":5"
+					    : "\"events\":[\"call\",\"c_call\"],\"keep_bytes\":9");
+		code(1, "/src/mod.py", 1, "f", "");
+		called(1, 1, 1);
+		fixture_flush(fixture, thread);
+		fixture->entry_count -= i == NOT_IN_INDEX;
+		if (i == GIVEN_BACK)
+			leave_room();
+		called(1, 2, 1);
+		save(0);
+		expect_check("--max-calls mod:f=1 TRACE", 1, "FAILED ");
+		expect_check("--max-calls mod:f=3 TRACE", doubted ? 2 : 0,
+			     doubted ? "ERROR  --max-calls mod:f=3: only the last stretch was kept" : "ok ");
+		expect_check("--max-calls mod:f=3 --from 0 TRACE", 0, "ok ");
+		expect_check("--max-alloc 1 --from 0 TRACE", 2, doubted ? "only the last" : "no memory events");
+		expect_check("--max-lost 0 TRACE", 0, "ok ");
+		tear_down();
+		begin_trace();
+	}
+	fixture_free(fixture); /* all processes have left it */
+	fixture = fixture_new();
+	save(0);
+	expect_check("--max-calls mod:f=0 TRACE", 2, "only the last stretch was kept");
+}
+
 Test(check, what_memory_it_covers)
 {
 	begin_memory();

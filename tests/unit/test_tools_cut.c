@@ -705,6 +705,31 @@ Test(cut, between_marks)
 	free(kinds);
 }
 
+/* Of a trace that keeps its last stretch: by time its beginning is gone, but a span is all of what it is. */
+Test(cut, of_a_last_stretch)
+{
+	static const struct {
+		const char *words;
+		bool lacks;
+	} cuts[] = {{"--until 100000", false},
+		    {"--since 1015 --since-byte 1", true},
+		    {"--from 15", true},
+		    {"--span span --number 3", false},
+		    {"--between one,two --number 1", false}};
+
+	fixture_meta(fixture, process,
+		     "{\"type\":\"process\",\"process\":0,\"pid\":10,\"ppid\":1,\"start\":\"exec\",\"clock_kind\":0,"
+		     "\"clock_shift\":0,\"start_ticks\":0,\"events\":[\"call\",\"c_call\"],\"keep_ns\":100}");
+	make_marks();
+	for (size_t i = 0; i < sizeof(cuts) / sizeof(*cuts); i++) {
+		cr_assert(cut(cuts[i].words) == 0, "%s: %s", cuts[i].words, ran.err);
+		run_on(cmd_check, "--max-calls TOTAL=1000 TRACE", piece, NULL);
+		cr_expect(ran.status == (cuts[i].lacks ? 2 : 0) &&
+			      !strstr(ran.out, "only the last stretch") == !cuts[i].lacks,
+			  "%s: %s%s", cuts[i].words, ran.out, ran.err);
+	}
+}
+
 Test(cut, span)
 {
 	char *kinds;

@@ -382,6 +382,35 @@ Test(diff, budget_hides_calls)
 	expect_listed("--fail-on calls TRACE TRACE", 0, "(f)", false);
 }
 
+/* Where the beginning has left a trace (EVPROF_KEEP), it shows neither growth nor that there is none. */
+Test(diff, last_stretch)
+{
+	static const char *const refused[] = {"calls", "total-time", "total-bytes"};
+	char words[80];
+
+	for (int side = 0; side < 2; side++) {
+		fixture_meta(fixture, 0,
+			     "{\"type\":\"process\",\"process\":0,\"pid\":10,\"start_ticks\":0,\"events\":[\"call\","
+			     "\"mem\"],\"keep_ns\":9%s}",
+			     side ? ",\"since_ns\":5" : "");
+		code(1, "a.py", 1, "f", "f");
+		called(1, 2 - side, 1);
+		save(side);
+		begin_trace();
+	}
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
+		for (unsigned turned = 0; turned < 2; turned++) {
+			snprintf(words, sizeof(words), "--fail-on %s %s", refused[i],
+				 turned ? "OTHER TRACE" : "TRACE OTHER");
+			expect_listed(words, 2, "(f)", false);
+			cr_expect(strstr(ran.err, "has only its last stretch") && strstr(ran.err, paths[1]), "%s",
+				  ran.err);
+		}
+	expect_listed("--fail-on calls --from 0 TRACE OTHER", 0, "(f)", true);
+	expect_listed("TRACE OTHER", 0, "(f)", true);
+	expect_listed("--fail-on calls TRACE TRACE", 0, "(f)", false);
+}
+
 /* No name ends a cell or becomes markup; a regression is bold. */
 Test(diff, markdown)
 {

@@ -298,6 +298,7 @@ static int find_unrecorded(struct limits *limits, struct trace *trace)
 	struct unrecorded *unrecorded = &limits->unrecorded;
 	int error = 0;
 
+	unrecorded->begin = trace_lacks_beginning(trace);
 	for (uint32_t i = 0; i < trace->process_count && !error; i++) {
 		const struct trace_process *process = trace->processes[i];
 
@@ -395,12 +396,20 @@ static const char *memory_doubt(const struct unrecorded *unrecorded, const struc
 	return NULL;
 }
 
+/* Whether what the limit measures begins in the trace. A heap has blocks from before. */
+static bool is_from_time(const struct limits *limits, const struct limit *limit)
+{
+	return limits->filter->from_given && (limits_functions(limit) || limit->kind == LIMIT_ALLOCATIONS);
+}
+
 const char *limit_doubt(const struct limits *limits, const struct limit *limit)
 {
 	const struct unrecorded *unrecorded = &limits->unrecorded;
 
 	if (limit->kind == LIMIT_LOST)
 		return NULL;
+	if (unrecorded->begin && !is_from_time(limits, limit))
+		return "only the last stretch was kept; record without --keep";
 	if (limit->kind >= LIMIT_ALLOC && limit->kind <= LIMIT_RSS && memory_doubt(unrecorded, limit))
 		return memory_doubt(unrecorded, limit);
 	if (limit->kind == LIMIT_RSS)

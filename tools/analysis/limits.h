@@ -51,6 +51,7 @@ struct limit {
 struct unrecorded {
 	bool sampled;
 	bool paused;   /* by evprof_stop() */
+	bool begin;    /* has left the trace (EVPROF_KEEP) */
 	bool filtered; /* by EVPROF_INCLUDE and similar settings */
 	bool calls;
 	bool c_calls;

@@ -43,9 +43,9 @@ static const char help_text[] =
     "\n"
     "MODULE is a module's name, or its file, app/db.py, from any of its directories on and with or without .py;\n"
     "FUNCTION a name or a qualified name. Both may be globs: \"*:Parser.*\". A limit that no function matches is an\n"
-    "error, unless it is =0. So is a limit that holds although the trace cannot show it: sampled, stopped for a while\n"
-    "(evprof_stop), without the function's events, with functions left out or events lost (--max-lost accepts "
-    "losses).\n"
+    "error, unless it is =0. So is a limit that holds although the trace cannot show it: sampled, within a budget,\n"
+    "stopped for a while (evprof_stop), without the function's events, with functions left out, with its last stretch\n"
+    "only (EVPROF_KEEP), or with events lost (--max-lost accepts losses).\n"
     "A limit of memory that was not recorded is one, too.\n"
     "Exit status: 0 if all limits hold; 1 if one does not; 2 for errors, and if limits hold in an incomplete trace.\n";
 

@@ -25,6 +25,7 @@ struct request {
 	bool sampled;
 	bool calls[2], c_calls[2]; /* were recorded */
 	bool budget[2];
+	bool begun_before[2]; /* its beginning has left the trace (EVPROF_KEEP) */
 };
 
 static const char help_text[] =
@@ -254,14 +255,23 @@ static bool shows_calls(const struct request *request)
 }
 
 /*
- * Whether both traces have what happened; false after a message. Calls that a budget leaves out are missing, and what
- * happens in them is their callers': only the sums of allocations are right.
+ * Whether both traces have what happened; false after a message. What has left a trace does not matter from a time on,
+ * but for blocks that are alive. Calls that a budget leaves out are missing, and what happens in them is their
+ * callers': only the sums of allocations are right.
  */
 static bool shows_all(const struct request *request)
 {
 	const struct report_diff *diff = &request->diff;
+	unsigned wanted = diff->rules.fail_on | diff->rules.fail_on_total;
 	unsigned of_calls = 1u << DIFF_CALLS | 1u << DIFF_TIME | 1u << DIFF_CUMTIME;
+	bool from_time = request->filter.from_given && !diff->sites;
 
+	if (wanted && !from_time && (request->begun_before[0] || request->begun_before[1])) {
+		output_message("evprof diff: %s has only its last stretch, so --fail-on compares nothing; record "
+			       "without --keep",
+			       diff->paths[!request->begun_before[0]]);
+		return false;
+	}
 	if (diff->sites || !(request->budget[0] || request->budget[1]) ||
 	    !(diff->rules.fail_on || diff->rules.fail_on_total & of_calls))
 		return true;
@@ -362,6 +372,7 @@ static int count_trace(struct request *request, size_t side)
 	request->calls[side] = trace_records(trace, "call");
 	request->c_calls[side] = trace_records(trace, "c_call");
 	request->budget[side] = trace_budget(trace) > 0;
+	request->begun_before[side] = trace_lacks_beginning(trace);
 	if (!request->diff.sites)
 		trace_warn_of_budget(trace);
 	if (error)

@@ -172,6 +172,18 @@ static void set_alive_only(const struct cut_file *file, json_t *process)
 	json_object_del(process, "keep_ns");
 	json_object_del(process, "keep_bytes");
 	json_object_del(process, "keep_alive");
+	json_object_del(process, "since_ns");
+}
+
+/* Of a trace that keeps its last stretch, all before that time is gone. Marks and spans are complete stretches. */
+static void set_since(const struct cut_file *file, json_t *process)
+{
+	const struct cut_edge *from = &file->stretch->from;
+
+	if (from->thread)
+		json_object_del(process, "since_ns");
+	else if (from->ns != INT64_MIN && trace_process_is_kept(file->process))
+		json_object_set_new(process, "since_ns", json_integer(from->ns));
 }
 
 /* What was recorded at the beginning of the stretch is what the process begins with. */
@@ -222,6 +234,8 @@ static void write_process(struct cut_file *file)
 			json_object_set_new(object, "start", json_string("rejoin"));
 		if (file->alive_only)
 			set_alive_only(file, object);
+		else
+			set_since(file, object);
 		take_first_events(file, object);
 		write_meta(file, file->process_number, object);
 		write_changes(file);

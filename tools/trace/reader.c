@@ -112,6 +112,36 @@ void trace_check(struct trace *trace, void (*tick)(void *owner, uint64_t bytes),
 	trace_payload_done(&payload);
 }
 
+/* Whether something stands between the chunks. Chunks that are no longer in the index have been dropped. */
+static bool has_gaps(const struct trace *trace)
+{
+	uint64_t end = trace->size_bytes - (trace->complete ? sizeof(struct trace_end) : trace->damage.cut_bytes);
+	uint64_t offset = trace->header.header_bytes;
+	struct trace_chunk chunk;
+	size_t count = 0;
+
+	while (offset < end && trace_chunk_read(trace, offset, &chunk) == 0) {
+		count += chunk.type != TRACE_CHUNK_INDEX;
+		offset += sizeof(chunk) + trace_padded(chunk.stored_bytes);
+	}
+	return offset < end || count != trace->place_count;
+}
+
+bool trace_lacks_beginning(const struct trace *trace)
+{
+	bool kept = false, any = false;
+
+	for (uint32_t i = 0; i < trace->process_count; i++) {
+		const struct trace_process *process = trace->processes[i];
+
+		if (process && json_object_get(process->meta, "since_ns"))
+			return true;
+		kept |= process && trace_process_is_kept(process);
+		any |= process != NULL;
+	}
+	return !any || (kept && has_gaps(trace));
+}
+
 /* --- opening --- */
 
 static int read_header(struct trace *trace, char *error, size_t error_bytes)

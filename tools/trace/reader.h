@@ -57,6 +57,12 @@ int trace_verdict(const struct trace *trace, char *text, size_t text_bytes);
 int trace_print_verdict(const struct trace *trace);
 
 /*
+ * Whether events, threads or processes have left a trace that keeps its last stretch. A cut of it says so; in the file
+ * that was recorded, chunks are missing. True if no process is left.
+ */
+bool trace_lacks_beginning(const struct trace *trace);
+
+/*
  * Reads the whole file and checks every checksum; errors go to trace->damage. tick may be NULL; it is called with the
  * number of bytes read so far. Other readers do not need this: reading checks what it reads.
  */

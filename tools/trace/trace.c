@@ -171,6 +171,12 @@ uint64_t trace_process_memory_interval(const struct trace_process *process)
 	return value > 0 && value <= CONTROL_MEMORY_INTERVAL_MAX ? (uint64_t)value : 0;
 }
 
+bool trace_process_is_kept(const struct trace_process *process)
+{
+	return json_object_get(process->meta, "keep_ns") || json_object_get(process->meta, "keep_bytes") ||
+	       json_object_get(process->meta, "keep_alive");
+}
+
 bool trace_process_is_alive_only(const struct trace_process *process)
 {
 	return process->meta && json_is_true(json_object_get(process->meta, "alive_only"));

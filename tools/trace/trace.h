@@ -262,6 +262,8 @@ struct trace_account {
 /* False: the trace does not have it, as that of a program which was killed. */
 bool trace_process_account(const struct trace_process *process, struct trace_account *account);
 
+/* Whether its events leave the trace after a while (EVPROF_KEEP). */
+bool trace_process_is_kept(const struct trace_process *process);
 /* Whether it has what was alive at its end and sums of the rest, without events (EVPROF_KEEP=alive). */
 bool trace_process_is_alive_only(const struct trace_process *process);
 /* Whether any of its processes has that. */
