@@ -7,11 +7,11 @@
  * The script's globals have the request: `verb`, `settings`, and `answer`, the path of a file that exists, and
  * `page`, the memory of the script's text. The request is
  * followed once the script has ended, so that it is not in the stack that is recorded. Until 3.13 a library that is
- * loaded already is called without a script: evprof_attach_follow().
+ * loaded already is called without a script: evprof_attach_follow(). Both ways the request is memory of its own, the
+ * data of the pending call: several may be asked before the first one is followed.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,16 +25,6 @@
 #define PUBLIC __attribute__((visibility("default")))
 
 #define ATTACH_PAGE_BYTES (32 * 1024) /* INJECT_BYTES of tools/attach/inject.h */
-#define VERB_BYTES 16
-#define SETTINGS_BYTES (16 * 1024)
-
-/* One request at a time: the tool waits for its answer. GIL held. */
-static struct request {
-	char verb[VERB_BYTES];
-	char answer[PATH_MAX];
-	char settings[SETTINGS_BYTES];
-	uintptr_t page; /* of the script, which has ended; 0: it was a file */
-} request;
 
 /* The code of the script and of the one that runs it, where they may still be running; compared, never used. */
 static const struct object *script_codes[2];
@@ -78,9 +68,9 @@ static void hide_script(void)
 	python.Py_DecRef(frame);
 }
 
-static void write_answer(const char *line)
+static void write_answer(const char *path, const char *line)
 {
-	int fd = open(request.answer, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
 	char text[512];
 	int length = snprintf(text, sizeof(text), "%s\n", line);
 
@@ -91,78 +81,95 @@ static void write_answer(const char *line)
 	close(fd);
 }
 
-static int follow(void *data)
+static void follow(const char *verb, const char *answer, const char *settings)
 {
-	const char *error;
+	bool attaches = !strcmp(verb, "attach");
+	const char *error = attaches ? bootstrap_attach(settings) : bootstrap_detach();
+
+	if (!error && attaches)
+		hide_script();
+	write_answer(answer, error ? error : "done");
+}
+
+/* NULL: it does not end within the page. */
+static const char *take_part(const char **at, const char *end)
+{
+	const char *part = *at;
+	size_t length = strnlen(part, (size_t)(end - part));
+
+	if (part + length >= end)
+		return NULL;
+	*at = part + length + 1;
+	return part;
+}
+
+static void release(void *page)
+{
+	if (page)
+		munmap(page, ATTACH_PAGE_BYTES);
+}
+
+/*
+ * A pending call. page: the verb, the answer's file, the settings, and the address of the script's text ("": there is
+ * none), each with its NUL; ATTACH_PAGE_BYTES, which are released.
+ */
+PUBLIC int evprof_attach_follow(void *page);
+
+PUBLIC int evprof_attach_follow(void *page)
+{
+	const char *at = page, *end = at + ATTACH_PAGE_BYTES;
+	const char *verb = take_part(&at, end), *answer = verb ? take_part(&at, end) : NULL;
+	const char *settings = answer ? take_part(&at, end) : NULL, *script = settings ? take_part(&at, end) : NULL;
 	int saved_errno = errno;
 
-	(void)data;
-	if (request.page)
-		munmap((void *)request.page, ATTACH_PAGE_BYTES); /* NOLINT(performance-no-int-to-ptr) */
-	error = !strcmp(request.verb, "attach") ? bootstrap_attach(request.settings) : bootstrap_detach();
-	if (!error && !strcmp(request.verb, "attach"))
-		hide_script();
-	write_answer(error ? error : "done");
+	if (script) {
+		release((void *)strtoul(script, NULL, 16)); /* NOLINT(performance-no-int-to-ptr): it has ended */
+		if (python.found || python_find())
+			follow(verb, answer, settings);
+	}
+	release(page);
 	errno = saved_errno;
 	return 0;
 }
 
-static bool take_text(struct object *globals, const char *name, char *out, size_t size)
+/* Adds the text of a global, with its NUL. */
+static bool add_part(char **at, const char *end, struct object *globals, const char *name)
 {
 	struct object *value = python_item(globals, name);
 	/* As the tool has written it: a path need not be UTF-8. */
 	struct object *bytes = value ? python.PyUnicode_AsEncodedString(value, "utf-8", "surrogateescape") : NULL;
 	ssize_t length;
 	char *text;
-	bool fits = bytes && python.PyBytes_AsStringAndSize(bytes, &text, &length) == 0 && (size_t)length < size;
+	bool fits = bytes && python.PyBytes_AsStringAndSize(bytes, &text, &length) == 0 && length < end - *at;
 
-	if (fits)
-		memcpy(out, text, (size_t)length + 1);
+	if (fits) {
+		memcpy(*at, text, (size_t)length + 1);
+		*at += length + 1;
+	}
 	python.Py_DecRef(bytes);
 	python.Py_DecRef(value);
 	python.PyErr_Clear();
 	return fits;
 }
 
-static bool take_request(void)
+/* Queues evprof_attach_follow() with a page of its own. NULL, or what is wrong. */
+static const char *queue_request(void)
 {
 	struct object *globals = python.PyEval_GetGlobals();
-	char page[32];
+	char *page = mmap(NULL, ATTACH_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *at = page, *end = page + ATTACH_PAGE_BYTES;
+	const char *wrong = NULL;
 
-	if (!globals || !take_text(globals, "page", page, sizeof(page)))
-		return false;
-	request.page = strtoul(page, NULL, 16);
-	return take_text(globals, "verb", request.verb, sizeof(request.verb)) &&
-	       take_text(globals, "settings", request.settings, sizeof(request.settings)) &&
-	       take_text(globals, "answer", request.answer, sizeof(request.answer));
-}
-
-static bool take_part(const char **at, const char *end, char *out, size_t size)
-{
-	size_t length = strnlen(*at, (size_t)(end - *at));
-	bool fits = *at + length < end && length < size;
-
-	if (fits)
-		memcpy(out, *at, length + 1);
-	*at += fits ? length + 1 : 0;
-	return fits;
-}
-
-/* A pending call. page: the verb, the answer's file and the settings, each with its NUL; ATTACH_PAGE_BYTES. */
-PUBLIC int evprof_attach_follow(void *page);
-
-PUBLIC int evprof_attach_follow(void *page)
-{
-	const char *at = page, *end = at + ATTACH_PAGE_BYTES;
-
-	if (!python.found && !python_find())
-		return 0;
-	request.page = (uintptr_t)page;
-	if (take_part(&at, end, request.verb, sizeof(request.verb)) &&
-	    take_part(&at, end, request.answer, sizeof(request.answer)) &&
-	    take_part(&at, end, request.settings, sizeof(request.settings)))
-		return follow(NULL);
-	return 0;
+	if (page == MAP_FAILED)
+		return "evprof: out of memory";
+	if (!globals || !add_part(&at, end, globals, "verb") || !add_part(&at, end, globals, "answer") ||
+	    !add_part(&at, end, globals, "settings") || !add_part(&at, end, globals, "page"))
+		wrong = "evprof: not called by evprof attach";
+	else if (python.Py_AddPendingCall(evprof_attach_follow, page))
+		wrong = "evprof: Python's queue of pending calls is full";
+	if (wrong)
+		release(page);
+	return wrong;
 }
 
 /* Raises ImportError, as there is no module; the script's text says that all is well. */
@@ -179,15 +186,12 @@ PUBLIC struct object *PyInit_evprof_attach(void);
 
 PUBLIC struct object *PyInit_evprof_attach(void)
 {
-	const char *wrong = NULL;
+	const char *wrong;
 
 	if (!python.found && !python_find())
 		return NULL;
 	note_script();
-	if (!take_request())
-		wrong = "evprof: not called by evprof attach";
-	else if (python.Py_AddPendingCall(follow, NULL))
-		wrong = "evprof: Python's queue of pending calls is full";
+	wrong = queue_request();
 	raise_import_error(wrong ? wrong : "evprof: asked");
 	return NULL;
 }

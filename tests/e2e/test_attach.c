@@ -253,6 +253,51 @@ SCENARIO(attach, into_a_folder_of_any_name, 6)
 	background_stop(loop);
 }
 
+static const char *text_of(const char *path)
+{
+	const char *found = file_read(path, NULL);
+
+	return found ? found : "";
+}
+
+/* A program whose main thread is in C code for some seconds first. Returns once it is about to be. */
+static struct background *start_sleeper(const struct python *python, const char *seconds)
+{
+	struct background *sleeper = background_start(&(const struct job){
+	    .python = python,
+	    .how = JOB_BARE,
+	    .args = {"-c",
+		     "import sys, time\ndef work(): time.sleep(0.001)\nprint('sleeps', flush=True)\n"
+		     "time.sleep(float(sys.argv[1]))\nprint('works', flush=True)\nwhile 1: work()",
+		     seconds}});
+
+	for (time_t end = time(NULL) + 120; !strstr(text_of(sleeper->log), "sleeps") && time(NULL) < end;)
+		usleep(10000);
+	return sleeper;
+}
+
+/* Both are asked before the first is followed. Each has its own answer. */
+SCENARIO(attach, two_at_once, 6)
+{
+	static const char script[] =
+	    "%s attach -o %s.1.evp %d & sleep 0.5; %s attach -o %s.2.evp %d; echo $?; wait $!; echo $?";
+	struct background *sleeper;
+	const char *evprof = build_path("evprof");
+	struct outcome *outcome;
+	int pid;
+
+	needs_no_sanitizer();
+	sleeper = start_sleeper(python, "4");
+	pid = (int)sleeper->pid;
+	outcome = run(.how = JOB_BARE, .timeout_s = 60, .lingers = true,
+		      .args = {"sh", "-c", text(script, evprof, sleeper->log, pid, evprof, sleeper->log, pid), NULL});
+	expect(outcome, !strcmp(outcome->out, "0\n2\n") || !strcmp(outcome->out, "2\n0\n"), "one is done: %s",
+	       outcome->out);
+	expect(outcome, tool("detach", text("%d", pid))->status == 0, "it is recorded");
+	expect(outcome, !strcmp(text_of(sleeper->log), "sleeps\nworks\n"), "the program goes on");
+	background_stop(sleeper);
+}
+
 /* The collector has not begun to listen when attach asks for it: the kernel says that attach itself listens. */
 SCENARIO_SOME(attach, before_its_collector_runs, 6)
 {
@@ -346,13 +391,6 @@ SCENARIO(attach, while_it_starts, 6)
 	expect(outcome, outcome->status == 0, "it waits until Python runs");
 	expect(outcome, kill(loop->pid, 0) == 0, "the program goes on");
 	background_stop(loop);
-}
-
-static const char *text_of(const char *path)
-{
-	const char *found = file_read(path, NULL);
-
-	return found ? found : "";
 }
 
 /* While Python runs code of its start: a request that it followed there would be lost, or end the program. */
