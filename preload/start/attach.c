@@ -68,27 +68,31 @@ static void hide_script(void)
 	python.Py_DecRef(frame);
 }
 
-static void write_answer(const char *path, const char *line)
+static void write_answer(int fd, const char *line, const char *end)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
 	char text[512];
-	int length = snprintf(text, sizeof(text), "%s\n", line);
+	int length = snprintf(text, sizeof(text), "%s%s", line, end);
 
-	if (fd < 0)
-		return;
-	if (write(fd, text, (size_t)length) < 0)
+	if (pwrite(fd, text, (size_t)length, 0) < 0)
 		errno = 0; /* the tool reports that no answer came */
-	close(fd);
 }
 
+/* A tool that no longer waits has removed the answer's file: nobody would end a recording that began now. */
 static void follow(const char *verb, const char *answer, const char *settings)
 {
+	int fd = open(answer, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
 	bool attaches = !strcmp(verb, "attach");
-	const char *error = attaches ? bootstrap_attach(settings) : bootstrap_detach();
+	const char *error;
 
+	if (attaches && fd < 0)
+		return;
+	write_answer(fd, " ", ""); /* it has begun: the tool waits for the line */
+	error = attaches ? bootstrap_attach(settings) : bootstrap_detach();
 	if (!error && attaches)
 		hide_script();
-	write_answer(answer, error ? error : "done");
+	write_answer(fd, error ? error : "done", "\n");
+	if (fd >= 0)
+		close(fd);
 }
 
 /* NULL: it does not end within the page. */

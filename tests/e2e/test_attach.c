@@ -298,6 +298,56 @@ SCENARIO(attach, two_at_once, 6)
 	background_stop(sleeper);
 }
 
+/* attach --for, which is interrupted after a moment. */
+static struct outcome *interrupt(const struct background *loop, const char *seconds)
+{
+	return run(.how = JOB_BARE, .lingers = true, .timeout_s = 60,
+		   .args = {"timeout", "-s", "INT", seconds, build_path("evprof"), "attach", "--for", "60s", "-o",
+			    text("%s.evp", loop->log), text("%d", (int)loop->pid)});
+}
+
+/* Whoever attaches in vain leaves nothing asked. */
+SCENARIO(attach, taken_back, 6)
+{
+	struct background *sleeper;
+	struct outcome *outcome;
+	const char *pid, *trace;
+
+	needs_no_sanitizer();
+	sleeper = start_sleeper(python, "4");
+	pid = text("%d", (int)sleeper->pid);
+	trace = text("%s.evp", sleeper->log);
+	outcome = run(.how = JOB_BARE, .lingers = true,
+		      .args = {"%B/evprof", "attach", "--wait", "200ms", "--for", "100ms", "-o", trace, pid});
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "; try again\n"), "its time is over");
+	outcome = interrupt(sleeper, "1");
+	expect(outcome, strstr(outcome->err, "; try again\n"), "it is interrupted");
+	for (time_t end = time(NULL) + 60; !strstr(text_of(sleeper->log), "works") && time(NULL) < end;)
+		usleep(10000);
+	usleep(100000);
+	outcome = tool("detach", pid);
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "not recorded"), "neither is done later");
+	outcome = tool("attach", "--for", "100ms", "-o", trace, pid);
+	expect(outcome, outcome->status == 0, "another one is done");
+	json_decref(trace_info(trace));
+	expect(outcome, !strcmp(text_of(sleeper->log), "sleeps\nworks\n"), "the program goes on");
+	background_stop(sleeper);
+}
+
+SCENARIO(attach, interrupted, 6)
+{
+	struct background *loop;
+	struct outcome *outcome;
+
+	needs_no_sanitizer();
+	loop = start_loop(python, JOB_BARE);
+	outcome = interrupt(loop, "4");
+	expect(outcome, strstr(outcome->err, "evprof: detached from"), "it ends what it has begun");
+	outcome = tool("detach", text("%d", (int)loop->pid));
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "not recorded"), "it is not recorded");
+	background_stop(loop);
+}
+
 /* The collector has not begun to listen when attach asks for it: the kernel says that attach itself listens. */
 SCENARIO_SOME(attach, before_its_collector_runs, 6)
 {

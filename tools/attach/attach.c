@@ -13,10 +13,12 @@
 #include "attach/folder.h"
 #include "attach/inject.h"
 #include "attach/remote_exec.h"
+#include "util/cli.h"
 #include "util/clock.h"
 #include "util/why.h"
 
 #define LOOK_MS 5
+#define FOLLOW_MS 60000 /* from the begin of what is asked to its end: the process joins a collector */
 
 /*
  * The source that the main thread runs, with its own globals. It raises nothing, whatever happens: until 3.13 that
@@ -120,10 +122,12 @@ static const char *write_parts(void *request, uint64_t address, size_t *bytes)
 
 /* --- the answer --- */
 
-/* Whether the answer is there, a whole line, without its end. */
-static bool read_answer(const struct folder *folder, char *line, size_t bytes)
+/* Whether the answer is there, a whole line, without its end. *begun: the process follows. */
+static bool read_answer(const struct folder *folder, char *line, size_t bytes, bool *begun)
 {
+	line[0] = 0;
 	folder_read(folder, FOLDER_ANSWER, line, bytes);
+	*begun = line[0] != 0;
 	if (!strchr(line, '\n'))
 		return false;
 	line[strcspn(line, "\n")] = 0;
@@ -140,23 +144,33 @@ bool attach_has_ended(int process)
 	return poll(&ended, 1, 0) > 0;
 }
 
+/* A library that is loaded has all of a detach. An attach needs the answer's file, and a script itself. */
+static bool stays_asked(const struct target *target, const struct attach_request *request)
+{
+	return target->follow && inject_is_possible && strcmp(request->verb, "detach") == 0;
+}
+
 static int wait_answer(const struct target *target, const struct attach_request *request, const struct folder *folder,
 		       char *why, size_t bytes)
 {
-	int64_t end = time_ms(CLOCK_MONOTONIC) + request->wait_ms;
+	int64_t start = time_ms(CLOCK_MONOTONIC), waited;
 	char line[512];
+	bool begun;
 
 	for (;;) {
-		if (read_answer(folder, line, sizeof(line)))
+		waited = time_ms(CLOCK_MONOTONIC) - start;
+		if (read_answer(folder, line, sizeof(line), &begun))
 			return strcmp(line, "done") ? complain(why, bytes, "process %d: %s", (int)target->pid, line)
 						    : 0;
 		if (attach_has_ended(request->process))
 			return complain(why, bytes, "process %d has ended", (int)target->pid);
-		if (time_ms(CLOCK_MONOTONIC) >= end)
-			return complain(why, bytes,
-					"the main thread of process %d has run no Python code for %d s; the %s is done "
-					"when it does",
-					(int)target->pid, request->wait_ms / 1000, request->verb);
+		if (begun && waited >= request->wait_ms + FOLLOW_MS)
+			return complain(why, bytes, "process %d has begun the %s, and does not end it",
+					(int)target->pid, request->verb);
+		if (!begun && (waited >= request->wait_ms || cli_interrupted))
+			return complain(why, bytes, "the main thread of process %d has run no Python code for %d s; %s",
+					(int)target->pid, (int)(waited / 1000),
+					stays_asked(target, request) ? "the detach is done when it does" : "try again");
 		nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000}, NULL);
 	}
 }

@@ -20,8 +20,9 @@ struct attach_request {
 };
 
 /*
- * Returns 0 once the process has followed; -1 with one line, without a period, in why. A request whose time is over may
- * still be followed later; the line then says so.
+ * Returns 0 once the process has followed; -1 with one line, without a period, in why. An attach whose time is over, or
+ * that was interrupted (cli_catch_interrupt()), is taken back. A detach may still be followed later; the line then says
+ * so.
  */
 int attach_ask(const struct target *target, const struct attach_request *request, char *why, size_t why_bytes);
 

@@ -7,6 +7,7 @@
  */
 #include "attach/inject.h"
 #include "evprof/proc.h"
+#include "util/cli.h"
 #include "util/clock.h"
 #include "util/why.h"
 
@@ -390,7 +391,7 @@ int inject_call(const struct target *target, uint64_t function, const struct inj
 	for (;;) {
 		*thread = (struct stopped){0};
 		r = try_call(target, thread, function, text, &seized);
-		if (r != -EINPROGRESS || time_ms(CLOCK_MONOTONIC) >= end)
+		if (r != -EINPROGRESS || cli_interrupted || time_ms(CLOCK_MONOTONIC) >= end)
 			break;
 		pause_ms(START_LOOK_MS);
 	}

@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "util/cli.h"
 #include "util/clock.h"
 #include "util/why.h"
 
@@ -100,7 +101,7 @@ static int wait_main_thread(const struct target *target, const uint64_t words[WO
 	int64_t end = time_ms(CLOCK_MONOTONIC) + wait_ms;
 	int r = read_main_thread(target, words, interpreter, thread);
 
-	while (r == -EAGAIN && time_ms(CLOCK_MONOTONIC) < end) {
+	while (r == -EAGAIN && !cli_interrupted && time_ms(CLOCK_MONOTONIC) < end) {
 		nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000}, NULL);
 		r = read_main_thread(target, words, interpreter, thread);
 	}

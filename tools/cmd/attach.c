@@ -47,7 +47,8 @@ static const char attach_help[] =
     "                      process, and it is not stopped. Its children are not sampled. Ends with --for, Ctrl-C,\n"
     "                      or the process\n"
     "      --socket SOCKET join the collector at this socket (default: EVPROF_SOCKET, or a private one)\n"
-    "      --wait TIME     for the process to follow, which it does at its next instruction of Python (default: 10s)\n"
+    "      --wait TIME     for the process to follow, which it does at its next instruction of Python (default: 10s);\n"
+    "                      after that it is not recorded\n"
     "  -q, --quiet         print errors only\n"
     "\n"
     "Needs the right to trace the process: its user's or root's. Until Python 3.13 its main thread is stopped for "
@@ -280,7 +281,6 @@ static void wait_for_trace(const struct attaching *attaching)
 /* Sleeps, until the time is over, the process has ended, or the user interrupts. */
 static void wait_for(const struct attaching *attaching)
 {
-	cli_catch_interrupt();
 	for (int64_t left = attaching->for_ms; left > 0 && !cli_interrupted; left -= 50) {
 		if (attach_has_ended(attaching->process))
 			return;
@@ -305,6 +305,7 @@ static void remove_meeting(const struct attaching *attaching)
 /* Asks the process to detach. Returns once its trace is complete: 0, or -1 after a line. */
 static int leave(const struct attaching *attaching)
 {
+	cli_interrupted = 0; /* it ended the wait for --for; another one ends this wait */
 	if (ask(attaching, "detach", "") < 0)
 		return -1;
 	wait_for_trace(attaching);
@@ -410,6 +411,7 @@ static int attach(struct attaching *attaching)
 		return CLI_FAILED;
 	if (run_places_find(&attaching->places) < 0)
 		return CLI_FAILED;
+	cli_catch_interrupt(); /* from here on it ends what has begun */
 	if (ask_to_attach(attaching) < 0) {
 		remove_failed(attaching);
 		return CLI_FAILED;

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "stack/objects.h"
+#include "util/cli.h"
 #include "util/clock.h"
 #include "util/why.h"
 
@@ -49,7 +50,7 @@ int started_wait(pid_t pid, int wait_ms, char *why, size_t bytes)
 	int64_t end = time_ms(CLOCK_MONOTONIC) + wait_ms;
 	int r;
 
-	while ((r = look(pid, why, bytes)) == -EAGAIN && time_ms(CLOCK_MONOTONIC) < end)
+	while ((r = look(pid, why, bytes)) == -EAGAIN && !cli_interrupted && time_ms(CLOCK_MONOTONIC) < end)
 		nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000}, NULL);
 	if (r == -EAGAIN)
 		return complain(why, bytes, "Python of process %d still starts, or has ended its program", (int)pid);
