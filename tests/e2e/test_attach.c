@@ -348,6 +348,46 @@ SCENARIO(attach, interrupted, 6)
 	background_stop(loop);
 }
 
+/* The lines of /proc/PID/status: what is pending, blocked, ignored and has a handler. */
+static const char *signals_of(const struct background *program)
+{
+	static const char script[] = "grep ^Sig[BIC] /proc/%d/status";
+
+	return run(.how = JOB_BARE, .args = {"sh", "-c", text(script, (int)program->pid)}, .lingers = true)->out;
+}
+
+static struct background *start_with(const struct python *python, const char *signals)
+{
+	struct background *program = background_start(&(const struct job){
+	    .python = python,
+	    .how = JOB_BARE,
+	    .args = {"-c", text("import signal, time\n%s\nprint('is set', flush=True)\nwhile 1: time.sleep(0.001)",
+				signals)}});
+
+	for (time_t end = time(NULL) + 120; !strstr(text_of(program->log), "is set") && time(NULL) < end;)
+		usleep(10000);
+	return program;
+}
+
+/* The kernel ends a handler whose signal is blocked when a fault needs it. */
+SCENARIO(attach, where_signals_are_blocked, 6)
+{
+	struct background *program;
+	struct outcome *outcome;
+	const char *before;
+
+	needs_no_sanitizer();
+	program = start_with(python, "own = [signal.SIGSEGV, signal.SIGTRAP]\n"
+				     "for number in own: signal.signal(number, lambda *_: None)\n"
+				     "signal.pthread_sigmask(signal.SIG_BLOCK, own)");
+	before = signals_of(program);
+	outcome = tool("attach", "--for", "100ms", "-o", text("%s.evp", program->log), text("%d", (int)program->pid));
+	expect(outcome, outcome->status == 0, "it is recorded");
+	expect(outcome, *before && !strcmp(before, signals_of(program)), "all signals are as before: %s, then %s",
+	       before, signals_of(program));
+	background_stop(program);
+}
+
 /* The collector has not begun to listen when attach asks for it: the kernel says that attach itself listens. */
 SCENARIO_SOME(attach, before_its_collector_runs, 6)
 {
@@ -476,12 +516,14 @@ SCENARIO(attach, refusals, SCENARIO_ONCE)
 	struct background *sleeps =
 	    background_start(&(const struct job){.how = JOB_BARE, .args = {"/bin/sleep", "60"}});
 	struct background *stopped = start_loop(python_any(), JOB_BARE);
+	struct background *ignores = start_with(python_any(), "signal.signal(signal.SIGTRAP, signal.SIG_IGN)");
 	struct outcome *outcome;
 
 	(void)python;
 	expect_refusal("999999999", "there is no process 999999999");
 	expect_refusal(text("%d", (int)sleeps->pid), "is no CPython");
 	expect_refusal(text("%d", (int)recorded->pid), "is recorded already");
+	expect_refusal(text("%d", (int)ignores->pid), "ignores SIGSEGV or SIGTRAP");
 	kill(stopped->pid, SIGSTOP);
 	usleep(100000);
 	expect_refusal(text("%d", (int)stopped->pid), "is stopped");
@@ -492,6 +534,7 @@ SCENARIO(attach, refusals, SCENARIO_ONCE)
 	expect(outcome, outcome->status == 2, "samples are refused");
 	outcome = tool("attach", "--for", "soon", text("%d", (int)stopped->pid));
 	expect(outcome, outcome->status == 2, "a time is a number and a unit");
+	background_stop(ignores);
 	background_stop(stopped);
 	background_stop(sleeps);
 	background_stop(recorded);

@@ -45,8 +45,12 @@ struct stopped {
 	struct user_regs_struct registers; /* when it was stopped */
 	uint8_t vector[XSTATE_MOST];
 	size_t vector_bytes;
-	int pending; /* a signal that arrived meanwhile; 0: none */
+	uint64_t blocked; /* its signals, when it was stopped */
+	int pending;	  /* a signal that arrived meanwhile; 0: none */
 };
+
+/* The signals that end run_until(). */
+#define OWN_SIGNALS (UINT64_C(1) << (SIGTRAP - 1) | UINT64_C(1) << (SIGSEGV - 1))
 
 static void pause_ms(long ms)
 {
@@ -91,11 +95,44 @@ static int save(struct stopped *thread)
 	return vector.iov_len < sizeof(thread->vector) ? 0 : -E2BIG;
 }
 
+/* Of /proc/PID/status; NULL: it cannot be read. name: "\nName:". */
+static const char *status_field(pid_t pid, const char *name, char *text, size_t size)
+{
+	const char *line = proc_read_of(pid, 0, "status", text, size) > 0 ? strstr(text, name) : NULL;
+
+	return line ? line + strlen(name) : NULL;
+}
+
+static int set_blocked(const struct stopped *thread, uint64_t blocked)
+{
+	void *size = (void *)(uintptr_t)sizeof(blocked); /* NOLINT(performance-no-int-to-ptr) */
+
+	return ptrace(PTRACE_SETSIGMASK, thread->tid, size, &blocked) < 0 ? -errno : 0;
+}
+
+/*
+ * A fault whose signal is blocked, or ignored, takes the program's handler away. -ENOTSUP: one is ignored, which cannot
+ * be changed from outside.
+ */
+static int unblock(struct stopped *thread)
+{
+	void *size = (void *)(uintptr_t)sizeof(thread->blocked); /* NOLINT(performance-no-int-to-ptr) */
+	char text[65536];
+	const char *ignored = status_field(thread->tid, "\nSigIgn:", text, sizeof(text));
+
+	if (!ignored || strtoull(ignored, NULL, 16) & OWN_SIGNALS)
+		return -ENOTSUP;
+	if (ptrace(PTRACE_GETSIGMASK, thread->tid, size, &thread->blocked) < 0)
+		return -errno;
+	return set_blocked(thread, thread->blocked & ~OWN_SIGNALS);
+}
+
 static int restore(struct stopped *thread)
 {
 	struct iovec vector = {.iov_base = thread->vector, .iov_len = thread->vector_bytes};
 	int r = ptrace(PTRACE_SETREGSET, thread->tid, NT_X86_XSTATE, &vector) < 0 ? -errno : 0;
 
+	r = set_blocked(thread, thread->blocked) < 0 ? -errno : r;
 	return set_registers(thread->tid, &thread->registers) < 0 ? -errno : r;
 }
 
@@ -301,10 +338,10 @@ static int queue_call(const struct target *target, struct stopped *thread, uint6
 
 static pid_t tracer_of(pid_t pid)
 {
-	char status[4096], *line;
+	char text[4096];
+	const char *tracer = status_field(pid, "\nTracerPid:", text, sizeof(text));
 
-	line = proc_read_of(pid, 0, "status", status, sizeof(status)) > 0 ? strstr(status, "\nTracerPid:") : NULL;
-	return line ? atoi(line + strlen("\nTracerPid:")) : 0;
+	return tracer ? atoi(tracer) : 0;
 }
 
 static int complain_of_seize(const struct target *target, int error, char *why, size_t bytes)
@@ -341,6 +378,10 @@ static int complain_of_call(const struct target *target, int r, char *why, size_
 	if (r == -EBUSY)
 		return complain(why, bytes, "process %d is stopped; it goes on after: kill -CONT %d", (int)target->pid,
 				(int)target->pid);
+	if (r == -ENOTSUP)
+		return complain(why, bytes,
+				"process %d ignores SIGSEGV or SIGTRAP, without which its main thread cannot be asked",
+				(int)target->pid);
 	if (r == -EAGAIN || r == -ETIMEDOUT)
 		return complain(why, bytes,
 				"the main thread of process %d is in C code that does not wait for anything; try again",
@@ -367,6 +408,8 @@ static int try_call(const struct target *target, struct stopped *thread, uint64_
 		return r;
 	}
 	r = stop(target, thread);
+	if (r == 0)
+		r = unblock(thread);
 	if (r == 0) {
 		r = check_started(target, thread);
 		if (r == 0)
