@@ -510,6 +510,28 @@ static void expect_refusal(const char *pid, const char *line)
 	expect(outcome, strchr(outcome->err, '\n') == outcome->err + strlen(outcome->err) - 1, "one line");
 }
 
+/* A number of /proc that is no process of its own. */
+SCENARIO(attach, thread, SCENARIO_ONCE)
+{
+	struct background *program =
+	    start_with(python_any(), "import os, threading\nthreading.Thread(target=time.sleep, args=(60,)).start()\n"
+				     "for number in os.listdir('/proc/self/task'): print(number, flush=True)");
+	const char *main_thread = text("%d", (int)program->pid), *other = NULL, *line;
+	struct outcome *outcome;
+
+	(void)python;
+	for (char *at = strtok(file_read(program->log, NULL), "\n"); at; at = strtok(NULL, "\n"))
+		other = strcmp(at, main_thread) && *at != 'i' ? at : other;
+	cr_assert(other, "it has another thread");
+	line = text("%s is a thread of process %s\n", other, main_thread);
+	expect_refusal(other, line);
+	outcome = tool("stack", other);
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, line), "stack refuses it, too");
+	outcome = tool("attach", "--sample", "--for", "100ms", other);
+	expect(outcome, outcome->status == 2, "and so do samples");
+	background_stop(program);
+}
+
 SCENARIO(attach, refusals, SCENARIO_ONCE)
 {
 	struct background *recorded = start_loop(python_any(), JOB_PRELOAD);

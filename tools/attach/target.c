@@ -62,6 +62,15 @@ pid_t target_own_id(pid_t pid, pid_t tid)
 	return line ? (pid_t)strtoul(line + 1, NULL, 10) : tid;
 }
 
+/* The process of a thread: /proc has a folder for each thread, too, which it does not list. */
+static pid_t process_of(pid_t tid)
+{
+	char text[4096], *line;
+
+	line = proc_read_of(tid, 0, "status", text, sizeof(text)) > 0 ? strstr(text, "\nTgid:") : NULL;
+	return line ? (pid_t)strtoul(line + strlen("\nTgid:"), NULL, 10) : tid;
+}
+
 static void read_program(struct target *target)
 {
 	if (proc_read_of(target->pid, 0, "comm", target->program, sizeof(target->program)) < 0)
@@ -252,6 +261,8 @@ static int read_mappings(struct target *target, char *why, size_t bytes)
 int target_look(struct target *target, pid_t pid, char *why, size_t bytes)
 {
 	*target = (struct target){.pid = pid};
+	if (process_of(pid) != pid)
+		return complain(why, bytes, "%d is a thread of process %d", (int)pid, (int)process_of(pid));
 	if (check_access(target, why, bytes) < 0 || read_mappings(target, why, bytes) < 0)
 		return -1;
 	if (!target->add_call || !target->run_string)
