@@ -11,7 +11,8 @@ struct session;
 
 /*
  * Asks the processes that the request names and its rights include, and answers which these are: {"processes":
- * [{"pid", "program", "follows", "followed", "refused", "outside"}]}. The caller frees the object. NULL: no memory.
+ * [{"pid", "program", "follows", "followed", "refused", "outside"}]}. Where one of them has too many requests to
+ * follow, none is asked, and the answer is an error. The caller frees the object. NULL: no memory.
  */
 struct json_t *switch_answer(struct session *sessions, const struct request *request);
 

@@ -456,28 +456,71 @@ void process_forget_fork(struct process *process, pid_t child)
 	}
 }
 
-void process_request(struct process *process, enum ring_request what, const char *name)
+static void announce_request(const struct process *process)
+{
+	if (!process->dead && atomic_load(&process->header->follows))
+		syscall(SYS_pidfd_send_signal, process->source.fd, SIGURG, NULL, 0);
+}
+
+/* The first of the orders. */
+static void write_request(struct process *process)
 {
 	struct ring_header *header = process->header;
 
 	/* The process may read the name of an earlier mark at the same time: it ends within its bytes. */
-	for (size_t i = 0; i < RING_REQUEST_NAME_BYTES; i++) {
-		header->request_name[i] = *name;
-		name += *name != 0;
-	}
+	memcpy(header->request_name, process->orders[0].name, RING_REQUEST_NAME_BYTES);
 	process_write_events(process); /* of the request before */
-	process->request = (process->request / 4 + 1) * 4 + what;
+	process->request = (process->request / 4 + 1) * 4 + process->orders[0].what;
 	atomic_store_explicit(&header->request, process->request, memory_order_release);
-	if (!process->dead && atomic_load(&header->follows))
-		syscall(SYS_pidfd_send_signal, process->source.fd, SIGURG, NULL, 0);
+}
+
+void process_next_request(struct process *process)
+{
+	if (!process->order_count || atomic_load(&process->header->followed) != process->request)
+		return;
+	process->order_count--;
+	memmove(process->orders, process->orders + 1, process->order_count * sizeof(process->orders[0]));
+	if (!process->order_count)
+		return;
+	write_request(process);
+	announce_request(process);
+}
+
+static bool is_last_request(const struct process *process, enum ring_request what, const char *name)
+{
+	const struct process_order *last = process->orders + process->order_count - 1;
+
+	return process->order_count && last->what == what && !strcmp(last->name, name);
+}
+
+bool process_takes_request(struct process *process, enum ring_request what, const char *name)
+{
+	process_next_request(process);
+	return process->order_count < PROCESS_ORDERS || is_last_request(process, what, name);
+}
+
+void process_request(struct process *process, enum ring_request what, const char *name)
+{
+	struct process_order *order;
+
+	process_next_request(process);
+	if (!is_last_request(process, what, name)) {
+		order = &process->orders[process->order_count++];
+		*order = (struct process_order){.what = what};
+		snprintf(order->name, sizeof(order->name), "%s", name);
+		if (process->order_count == 1)
+			write_request(process);
+	}
+	announce_request(process);
 }
 
 bool process_has_followed(const struct process *process)
 {
-	return atomic_load(&process->header->followed) == process->request;
+	return process->order_count <= 1 && atomic_load(&process->header->followed) == process->request;
 }
 
 bool process_has_refused(const struct process *process)
 {
-	return process->request && atomic_load(&process->header->refused) == process->request;
+	return process->request && process->order_count <= 1 &&
+	       atomic_load(&process->header->refused) == process->request;
 }

@@ -59,6 +59,13 @@ struct process_totals {
 	uint64_t events_per_s;
 };
 
+/* What somebody asks of a process from outside. */
+#define PROCESS_ORDERS 4u
+struct process_order {
+	enum ring_request what;
+	char name[RING_REQUEST_NAME_BYTES];
+};
+
 struct process {
 	struct loop_source source; /* fd: the pidfd, owned */
 	struct process *next;
@@ -123,6 +130,8 @@ struct process {
 	struct title title;
 	struct resident resident;
 	struct process_totals totals;
+	struct process_order orders[PROCESS_ORDERS]; /* not followed yet; the first one is ring_header.request */
+	unsigned order_count;
 
 	struct meta_counts lost_unlisted; /* of threads that have ended, and are not in the trace */
 
@@ -204,10 +213,14 @@ void process_answer(struct process *process, enum ring_collector_state state, co
 
 /*
  * Asks the process to stop or start the recording, to set a mark of this name (shorter than RING_REQUEST_NAME_BYTES),
- * or to record the events of this list, in place of what it was asked before. It is announced by SIGURG, if the process
- * has a handler for it and the collector may send it.
+ * or to record the events of this list, once it has followed what it was asked before. It is announced by SIGURG, if
+ * the process has a handler for it and the collector may send it. Only where process_takes_request().
  */
 void process_request(struct process *process, enum ring_request what, const char *name);
+/* Whether there is room for that request, or it is the last one. */
+bool process_takes_request(struct process *process, enum ring_request what, const char *name);
+/* Asks what waits for a request that has been followed meanwhile. */
+void process_next_request(struct process *process);
 /* Whether it has followed the last request. */
 bool process_has_followed(const struct process *process);
 bool process_has_refused(const struct process *process);

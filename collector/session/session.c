@@ -555,6 +555,7 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 		if (how)
 			continue;
 		watch_sampler(session, process, now_ns);
+		process_next_request(process);
 		drain_running(session, process, now_ns, result);
 		process_renew_rate(process, now_ns);
 	}

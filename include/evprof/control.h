@@ -65,7 +65,8 @@
  *   "status"    {"collector": {...}, "processes": [...]}: what `evprof status --json` prints (docs/formats.md)
  *   "switch"    {"processes": [{"pid", "program", "follows", "followed", "refused", "outside"}]}. It has "action":
  *               "stop" or "start" the recording, "mark" with a "name" (shorter than RING_REQUEST_NAME_BYTES), or
- *               "look": what became of the last one. The collector passes it on (ring_header.request). follows:
+ *               "look": what became of the last one. The collector passes it on (ring_header.request), once what it
+ *               passed on before has been followed; where too many wait for that, the answer is an error. follows:
  *               the process has a handler for the signal that announces it; followed: it has got to it; refused: it
  *               could not do it, because recording is stopped; outside: a tool samples it, so that nothing in it
  *               could, and it is refused

@@ -96,6 +96,7 @@ static void follow_collector(void)
 	}
 	atomic_store(&process->header->followed, request);
 	atomic_store(&process->following, 0);
+	process_wake_collector(); /* the next one may wait for this one */
 }
 
 static void follow_user(void)

@@ -378,6 +378,53 @@ Test(collector_control, a_target_narrows_the_answer)
 	leave(&target);
 }
 
+static void follow(struct fake_target *target)
+{
+	atomic_store(&target->header->followed, atomic_load(&target->header->request));
+	collector_turn(&collector, WAIT_MS);
+}
+
+static bool has_followed(const char *order)
+{
+	json_t *answer = ask(order);
+	bool followed = json_is_true(json_object_get(only_process(answer), "followed"));
+
+	json_decref(answer);
+	return followed;
+}
+
+#define ORDER(action, name) "{\"evprof\":1,\"type\":\"switch\",\"action\":\"" action "\",\"name\":\"" name "\"}"
+
+/* A program in C code for long follows all that it was asked, in that order. */
+Test(collector_control, an_order_waits_for_the_one_before)
+{
+	struct fake_target target;
+	json_t *answer;
+
+	join(&target, "prog");
+	cr_expect(!has_followed(ORDER("stop", "")) && !has_followed(ORDER("stop", "")));
+	cr_expect_eq(atomic_load(&target.header->request), 4 + RING_REQUEST_STOP);
+	cr_expect(!has_followed(ORDER("mark", "one")) && !has_followed(ORDER("mark", "two")));
+	cr_expect(!has_followed(ORDER("start", "")));
+	cr_expect_eq(atomic_load(&target.header->request), 4 + RING_REQUEST_STOP, "the first one stays");
+	answer = ask(ORDER("mark", "three"));
+	cr_expect(strstr(error_of(answer), "is to follow 4 requests before"), "%s", error_of(answer));
+	json_decref(answer);
+
+	follow(&target);
+	cr_expect_eq(atomic_load(&target.header->request), 8 + RING_REQUEST_MARK);
+	cr_expect_str_eq(target.header->request_name, "one");
+	follow(&target);
+	cr_expect_eq(atomic_load(&target.header->request), 12 + RING_REQUEST_MARK);
+	cr_expect_str_eq(target.header->request_name, "two");
+	cr_expect(!has_followed(ORDER("look", "")));
+	follow(&target);
+	cr_expect_eq(atomic_load(&target.header->request), 16 + RING_REQUEST_START);
+	follow(&target);
+	cr_expect(has_followed(ORDER("look", "")));
+	leave(&target);
+}
+
 Test(collector_control, what_cannot_be_done_is_answered)
 {
 	static const char *const wrong[][2] = {
