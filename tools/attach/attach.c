@@ -45,7 +45,8 @@ struct script {
 	size_t used;
 	const struct attach_request *request;
 	const struct folder *folder;
-	char answer[96]; /* its path, as the process has it, and that of the library */
+	char file[96]; /* its path, as the process has it, and those of the answer and the library */
+	char answer[96];
 	char library[4096];
 };
 
@@ -144,10 +145,10 @@ bool attach_has_ended(int process)
 	return poll(&ended, 1, 0) > 0;
 }
 
-/* A library that is loaded has all of a detach. An attach needs the answer's file, and a script itself. */
-static bool stays_asked(const struct target *target, const struct attach_request *request)
+/* A library that is loaded is called, where this processor can; its file may be gone. */
+static bool takes_file(const struct target *target)
 {
-	return target->follow && inject_is_possible && strcmp(request->verb, "detach") == 0;
+	return remote_exec_is_for(target) && !(target->follow && inject_is_possible);
 }
 
 static int wait_answer(const struct target *target, const struct attach_request *request, const struct folder *folder,
@@ -170,7 +171,9 @@ static int wait_answer(const struct target *target, const struct attach_request 
 		if (!begun && (waited >= request->wait_ms || cli_interrupted))
 			return complain(why, bytes, "the main thread of process %d has run no Python code for %d s; %s",
 					(int)target->pid, (int)(waited / 1000),
-					stays_asked(target, request) ? "the detach is done when it does" : "try again");
+					takes_file(target) || !strcmp(request->verb, "attach")
+					    ? "try again"
+					    : "the detach is done when it does");
 		nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000}, NULL);
 	}
 }
@@ -188,15 +191,14 @@ static int send_call(const struct target *target, struct script *script, char *w
 
 static int send_file(const struct target *target, struct script *script, char *why, size_t bytes)
 {
-	char path[96];
 	size_t length;
 	const char *text = write_script(script, 0, &length);
 	int r = folder_write(script->folder, target, FOLDER_SCRIPT, text, length - 1);
 
 	if (r < 0)
 		return complain(why, bytes, "cannot write to %s: %s", script->folder->path, strerror(-r));
-	snprintf(path, sizeof(path), "%s/" FOLDER_SCRIPT, script->folder->path);
-	return remote_exec(target, path, script->request->wait_ms, why, bytes);
+	snprintf(script->file, sizeof(script->file), "%s/" FOLDER_SCRIPT, script->folder->path);
+	return remote_exec(target, script->file, script->request->wait_ms, why, bytes);
 }
 
 /* Whether the process sees the same file at the path. */
@@ -223,12 +225,6 @@ static int prepare_files(const struct target *target, struct script *script)
 	return folder_copy(script->folder, FOLDER_LIBRARY, request->library);
 }
 
-/* A library that is loaded is called, where this processor can; its file may be gone. */
-static bool takes_file(const struct target *target)
-{
-	return remote_exec_is_for(target) && !(target->follow && inject_is_possible);
-}
-
 int attach_ask(const struct target *target, const struct attach_request *request, char *why, size_t bytes)
 {
 	struct folder folder;
@@ -248,8 +244,11 @@ int attach_ask(const struct target *target, const struct attach_request *request
 				strerror(-r));
 	}
 	r = (takes_file(target) ? send_file : send_call)(target, script, why, bytes);
-	if (r == 0)
+	if (r == 0) {
 		r = wait_answer(target, request, &folder, why, bytes);
+		if (r < 0 && takes_file(target))
+			remote_exec_withdraw(target, script->file); /* its file is removed */
+	}
 	folder_remove(&folder);
 	free(script);
 	return r;

@@ -123,23 +123,35 @@ static int complain_of_memory(const struct target *target, int r, char *why, siz
 	return complain(why, bytes, "cannot access the memory of process %d: %s", (int)target->pid, strerror(-r));
 }
 
-int remote_exec(const struct target *target, const char *script, int wait_ms, char *why, size_t bytes)
+/* Where the main thread looks for a request. Returns 0, or -1 with one line in why. */
+static int find_place(const struct target *target, int wait_ms, struct debugger *debugger, uint64_t *interpreter,
+		      uint64_t *thread, char *why, size_t bytes)
 {
-	uint64_t words[WORDS], interpreter = 0, thread = 0;
-	struct debugger debugger = {0};
-	int32_t enabled = 0;
+	uint64_t words[WORDS];
 	int r = target_read(target, target->runtime, words, sizeof(words));
 
 	if (r < 0)
 		return complain_of_memory(target, r, why, bytes);
-	if (memcmp(words, "xdebugpy", 8) != 0 || !find_debugger(words, &debugger) ||
-	    words[WORD_INTERPRETERS] > OFFSET_MOST || words[WORD_THREADS_MAIN] > OFFSET_MOST ||
-	    strlen(script) >= PATH_BYTES)
+	if (memcmp(words, "xdebugpy", 8) != 0 || !find_debugger(words, debugger) ||
+	    words[WORD_INTERPRETERS] > OFFSET_MOST || words[WORD_THREADS_MAIN] > OFFSET_MOST)
 		return complain(why, bytes, "Python %u.%u of process %d has a layout unknown to evprof",
 				target->version >> 24, target->version >> 16 & 0xff, (int)target->pid);
-	r = wait_main_thread(target, words, wait_ms, &interpreter, &thread);
-	if (r == 0)
-		r = target_read(target, interpreter + debugger.enabled, &enabled, sizeof(enabled));
+	r = wait_main_thread(target, words, wait_ms, interpreter, thread);
+	return r ? complain_of_memory(target, r, why, bytes) : 0;
+}
+
+int remote_exec(const struct target *target, const char *script, int wait_ms, char *why, size_t bytes)
+{
+	uint64_t interpreter = 0, thread = 0;
+	struct debugger debugger = {0};
+	int32_t enabled = 0;
+	int r;
+
+	if (strlen(script) >= PATH_BYTES)
+		return complain(why, bytes, "the path %s is too long", script);
+	if (find_place(target, wait_ms, &debugger, &interpreter, &thread, why, bytes) < 0)
+		return -1;
+	r = target_read(target, interpreter + debugger.enabled, &enabled, sizeof(enabled));
 	if (r == 0 && enabled != 1)
 		return complain(why, bytes,
 				"process %d was started with remote debugging off (PYTHON_DISABLE_REMOTE_DEBUG, -X "
@@ -148,4 +160,19 @@ int remote_exec(const struct target *target, const char *script, int wait_ms, ch
 	if (r == 0)
 		r = write_request(target, &debugger, thread, script);
 	return r ? complain_of_memory(target, r, why, bytes) : 0;
+}
+
+void remote_exec_withdraw(const struct target *target, const char *script)
+{
+	uint64_t interpreter = 0, thread = 0, support;
+	char why[512], path[PATH_BYTES] = "";
+	struct debugger debugger = {0};
+	int32_t pending = 0;
+
+	if (find_place(target, 0, &debugger, &interpreter, &thread, why, sizeof(why)) < 0)
+		return;
+	support = thread + debugger.support;
+	if (target_read(target, support + debugger.script_path, path, sizeof(path)) == 0 &&
+	    strncmp(path, script, sizeof(path)) == 0)
+		write_memory(target, support + debugger.pending_call, &pending, sizeof(pending));
 }

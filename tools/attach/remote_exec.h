@@ -21,4 +21,7 @@ bool remote_exec_is_for(const struct target *target);
  */
 int remote_exec(const struct target *target, const char *script, int wait_ms, char *why, size_t why_bytes);
 
+/* Has the main thread not run this script, if it has not begun yet. Nothing where another one was asked for since. */
+void remote_exec_withdraw(const struct target *target, const char *script);
+
 #endif
