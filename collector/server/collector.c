@@ -18,6 +18,7 @@
 #define WAIT_US 100000			  /* no process runs, but a connection is to be served or timed out */
 #define HELD_US 1000000			  /* likewise, but without connections: a descriptor wakes us, as a rule */
 #define STOP_NS UINT64_C(20000000000)	  /* for all sessions together; systemd kills after 90 s */
+#define STOP_WAIT_MS 100		  /* between two heartbeats meanwhile */
 #define PEER_GRACE_NS UINT64_C(200000000) /* grace for a recent connection that may join, before an end is answered */
 
 /*
@@ -272,6 +273,17 @@ int collector_init(struct collector *collector, const struct collector_config *c
 	return error;
 }
 
+/* The next collector may take them. */
+static void leave_places(struct collector *collector)
+{
+	metrics_done(&collector->metrics);
+	collector->metrics = (struct metrics){0};
+	metrics_http_free(collector->metrics_http);
+	collector->metrics_http = NULL;
+	server_free(collector->server);
+	collector->server = NULL;
+}
+
 void collector_done(struct collector *collector)
 {
 	while (collector->sessions) {
@@ -281,9 +293,7 @@ void collector_done(struct collector *collector)
 		session_free(session);
 	}
 	requests_done(&collector->requests);
-	metrics_done(&collector->metrics);
-	metrics_http_free(collector->metrics_http);
-	server_free(collector->server);
+	leave_places(collector);
 	free_tools(&collector->tools);
 	loop_done(&collector->loop);
 }
@@ -430,19 +440,34 @@ bool collector_turn(struct collector *collector, int max_wait_ms)
 	return loop_wait(&collector->loop, wait_us) == 0;
 }
 
+/* Whether files are still made of the traces. Waits for one, and for none longer because of another. */
+static bool is_stopping(struct collector *collector, uint64_t until_ns)
+{
+	int wait_ms = STOP_WAIT_MS;
+
+	for (struct session *session = collector->sessions; session; session = session->next) {
+		if (!session->finished && session_is_stopping(session, wait_ms, until_ns))
+			wait_ms = 0;
+	}
+	return wait_ms == 0;
+}
+
 void collector_stop(struct collector *collector)
 {
 	uint64_t now_ns = clock_now_ns();
 
 	server_poll(collector->server, now_ns);
+	if (!collector->private) /* a program that runs on would join us again */
+		leave_places(collector);
+	for (struct session *session = collector->sessions; session; session = session->next) {
+		if (!session->finished)
+			session_let_go(session, now_ns);
+	}
 	for (struct session *session = collector->sessions; session; session = session->next) {
 		if (!session->finished)
 			session_stop(session, now_ns);
 	}
-	/* After that: the traces of all are complete, however long one takes. */
-	for (struct session *session = collector->sessions; session; session = session->next) {
-		if (!session->finished)
-			session_stopped(session, now_ns + STOP_NS);
-	}
+	while (is_stopping(collector, now_ns + STOP_NS))
+		continue;
 	forget_finished(collector, UINT64_MAX);
 }

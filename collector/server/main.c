@@ -192,13 +192,21 @@ static int tend(struct pusher pushers[PUSHERS])
 	return least_ms;
 }
 
-static int run_collector(struct collector *collector, struct pusher pushers[PUSHERS])
+/* Before the traces are finished: then the file may be that of the next collector. */
+static void leave_socket(const struct options *options)
+{
+	if (made_socket_file(options))
+		unlink(options->socket);
+}
+
+static int run_collector(struct collector *collector, const struct options *options, struct pusher pushers[PUSHERS])
 {
 	struct stopper stopper;
 	int error = watch_signals(&stopper, &collector->loop), wait_ms = -1;
 
 	if (error) {
 		log_error("cannot watch signals: %s", strerror(-error));
+		leave_socket(options);
 		return error;
 	}
 	for (unsigned i = 0; i < PUSHERS; i++)
@@ -209,6 +217,7 @@ static int run_collector(struct collector *collector, struct pusher pushers[PUSH
 			collector_log_status(collector);
 		stopper.status = false;
 	}
+	leave_socket(options);
 	if (stopper.stopped)
 		collector_stop(collector);
 	loop_remove(&collector->loop, &stopper.source);
@@ -265,12 +274,10 @@ static int serve(struct collector *collector, const struct options *options)
 	struct pusher pushers[PUSHERS] = {
 	    {.url = options->push, .socket = options->socket, .folder = options->output_dir},
 	    {.ship = &options->ship, .folder = options->output_dir}};
-	int error = run_collector(collector, pushers), pushing[PUSHERS];
+	int error = run_collector(collector, options, pushers), pushing[PUSHERS];
 
 	for (unsigned i = 0; i < PUSHERS; i++)
 		pushing[i] = pusher_leave(&pushers[i]);
-	if (made_socket_file(options))
-		unlink(options->socket);
 	collector_done(collector);
 	for (unsigned i = 0; i < PUSHERS; i++)
 		pusher_finish(&pushers[i], pushing[i]);

@@ -599,6 +599,8 @@ int server_new(struct loop *loop, int listen_fd, const struct server_config *con
 
 void server_free(struct server *server)
 {
+	if (!server)
+		return;
 	while (server->peers) {
 		struct peer *peer = server->peers;
 

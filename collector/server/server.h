@@ -44,7 +44,7 @@ struct server_config {
  */
 int server_new(struct loop *loop, int listen_fd, const struct server_config *config,
 	       const struct server_handler *handler, struct server **result);
-void server_free(struct server *server);
+void server_free(struct server *server); /* or NULL */
 
 /*
  * Accepts all waiting connections and reads their messages. Closes those that have been silent for too long. True:

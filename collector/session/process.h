@@ -139,6 +139,7 @@ struct process {
 	bool dead;	 /* according to the pidfd */
 	bool complete;	 /* all its events are in the trace */
 	bool superseded; /* complete, and another image of the process has joined: no answer is awaited */
+	bool let_go;	 /* it runs on, and has its last answer: the collector ends */
 	bool answered;	 /* collector_state is final, as far as possible while the session lives */
 };
 

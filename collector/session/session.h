@@ -138,10 +138,18 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
  */
 void session_check_end(struct session *session, uint64_t now_ns, bool more_to_come);
 
-/* The collector ends: drains everything into the file and completes it. session_stopped() follows. */
+/*
+ * The collector ends, in three steps, each for all sessions before the next. First: drains everything into the file.
+ * Processes of a daemon that run on get their last answer, and then join the next one: they wait for nothing.
+ */
+void session_let_go(struct session *session, uint64_t now_ns);
+/* Completes the file. */
 void session_stop(struct session *session, uint64_t now_ns);
-/* Then: waits for what is made of the file, until then at most, and answers. */
-void session_stopped(struct session *session, uint64_t until_ns);
+/*
+ * Whether other files are still made of it; for so long at most. Waits for one that is. Else it has answered the
+ * processes that have ended, and the session is finished.
+ */
+bool session_is_stopping(struct session *session, int wait_ms, uint64_t until_ns);
 
 /* Time of the latest end of a process image or a hold; 0: none. */
 uint64_t session_ended_ns(const struct session *session);

@@ -24,7 +24,7 @@
 #define SYMBOLS_WAIT_NS UINT64_C(20000000000) /* at the end, for symbols of native frames */
 #define SAMPLED_PATIENCE_US 20000
 #define SLOW_PATIENCE_US 200000
-#define STOP_WAIT_MS 100 /* between two heartbeats, where the collector ends */
+#define ENDED_WAIT_MS 100 /* for a tool that the signal which ends us may have ended */
 
 const char *process_end_reason(struct process *process, struct user *user, uint64_t now_ns)
 {
@@ -173,6 +173,8 @@ static void fill_summary(const struct session *session, const struct process *pr
 
 void session_answer(struct session *session, struct process *process, enum ring_collector_state state)
 {
+	if (process->let_go)
+		return;
 	fill_summary(session, process);
 	trace_writer_follow(&session->trace.writer, session->trace.path);
 	process_answer(process, session->trace.failed ? RING_COLLECTOR_FAILED : state,
@@ -314,11 +316,20 @@ static bool is_whole(const struct session *session)
 	return has_end(session) && !session->trace.failed;
 }
 
-/* Waiting processes get a heartbeat while something runs. Returns whether it does. */
+static bool announces(const struct process *process, enum ring_target_state state)
+{
+	return atomic_load_explicit(&process->header->target_state, memory_order_acquire) == state;
+}
+
+/*
+ * Waiting processes get a heartbeat while something runs. Returns whether it does. For one that runs on nothing is read
+ * meanwhile: without a heartbeat it does not wait for room.
+ */
 static bool wait_while(struct session *session, bool runs)
 {
 	for (struct process *process = session->processes; process && runs; process = process->next)
-		atomic_fetch_add_explicit(&process->header->heartbeat, 1, memory_order_relaxed);
+		if (announces(process, RING_TARGET_EXITING))
+			atomic_fetch_add_explicit(&process->header->heartbeat, 1, memory_order_relaxed);
 	return runs;
 }
 
@@ -366,7 +377,7 @@ static bool convert_formats(struct session *session)
 	return wait_while(session, session->formats.running);
 }
 
-/* Whether native frames are still being symbolized. Waiting processes get a heartbeat meanwhile. */
+/* Whether native frames are still being symbolized. */
 static bool wait_for_symbols(struct session *session, uint64_t now_ns)
 {
 	bool busy = false;
@@ -379,9 +390,7 @@ static bool wait_for_symbols(struct session *session, uint64_t now_ns)
 		return false;
 	if (!session->symbols_until_ns)
 		session->symbols_until_ns = now_ns + SYMBOLS_WAIT_NS;
-	for (struct process *process = session->processes; process; process = process->next)
-		atomic_fetch_add_explicit(&process->header->heartbeat, 1, memory_order_relaxed);
-	return true;
+	return wait_while(session, true);
 }
 
 /* Whether what a process did last may still be copied. */
@@ -470,33 +479,50 @@ void session_check_end(struct session *session, uint64_t now_ns, bool more_to_co
 	session_forget_dead(session);
 }
 
-void session_stop(struct session *session, uint64_t now_ns)
+void session_let_go(struct session *session, uint64_t now_ns)
 {
 	complete_all(session, now_ns);
-	triggers_stop(&session->triggers);
-	copies_stop(&session->copies);
-	rotation_stop(&session->rotation, &session->trace, now_ns);
-	close_trace(session, now_ns);
+	if (!session->tools->output_dir) /* nobody follows a private collector */
+		return;
+	for (struct process *process = session->processes; process; process = process->next) {
+		if (process->dead || !announces(process, RING_TARGET_RUNNING))
+			continue;
+		session_answer(session, process, RING_COLLECTOR_FINISHED);
+		process->let_go = true;
+	}
 }
 
 /* The signal that ends us may have ended it: a supervisor sends it to our children, too. */
 static bool was_ended(struct tool_run *run)
 {
-	tool_run_wait(run, STOP_WAIT_MS);
+	tool_run_wait(run, ENDED_WAIT_MS);
 	return run->failed;
 }
 
-void session_stopped(struct session *session, uint64_t until_ns)
+void session_stop(struct session *session, uint64_t now_ns)
+{
+	triggers_stop(&session->triggers);
+	copies_stop(&session->copies);
+	rotation_stop(&session->rotation, &session->trace, now_ns);
+	close_trace(session, now_ns);
+	session->shortened &= !was_ended(&session->shortening);
+	session->converted &= !was_ended(&session->formats);
+}
+
+static bool wait_for_files(struct session *session, int wait_ms)
+{
+	tool_lines_wait(&session->alive.lines, wait_ms);
+	tool_run_wait(&session->shortening, wait_ms);
+	tool_run_wait(&session->formats, wait_ms);
+	return true;
+}
+
+bool session_is_stopping(struct session *session, int wait_ms, uint64_t until_ns)
 {
 	uint64_t now_ns = clock_now_ns();
 
-	session->shortened &= !was_ended(&session->shortening);
-	session->converted &= !was_ended(&session->formats);
-	for (; make_files(session, now_ns) && now_ns < until_ns; now_ns = clock_now_ns()) {
-		tool_lines_wait(&session->alive.lines, STOP_WAIT_MS);
-		tool_run_wait(&session->shortening, STOP_WAIT_MS);
-		tool_run_wait(&session->formats, STOP_WAIT_MS);
-	}
+	if (make_files(session, now_ns) && now_ns < until_ns)
+		return wait_for_files(session, wait_ms);
 	session_alive_finish(&session->alive, UINT64_MAX);
 	if (shorten_kept(session)) {
 		tool_run_stop(&session->shortening);
@@ -505,6 +531,7 @@ void session_stopped(struct session *session, uint64_t until_ns)
 	if (convert_formats(session))
 		tool_run_stop(&session->formats);
 	finish_session(session, now_ns);
+	return false;
 }
 
 /* Whether an answer is due that depends on time. */

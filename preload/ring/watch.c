@@ -92,13 +92,21 @@ struct watch watch_begin(void)
 	return (struct watch){.beat = atomic_load(&process->header->heartbeat), .since_us = process_now_us()};
 }
 
+/* As it has said; it may still run. */
+static bool reads_no_more(void)
+{
+	uint32_t state = atomic_load(&process->header->collector_state);
+
+	return state == RING_COLLECTOR_REFUSED || state == RING_COLLECTOR_FINISHED;
+}
+
 bool watch_is_gone(struct watch *watch)
 {
 	uint32_t beat = atomic_load(&process->header->heartbeat);
 	uint64_t now_us = process_now_us();
 	enum evidence evidence;
 
-	if (atomic_load(&process->header->collector_state) == RING_COLLECTOR_REFUSED)
+	if (reads_no_more())
 		return true;
 	if (beat != watch->beat || !watch->since_us)
 		*watch = (struct watch){.beat = beat, .since_us = now_us};

@@ -14,8 +14,8 @@ struct watch watch_begin(void);
 struct watch_listener watch_listener(int connection);
 
 /*
- * Whether the collector is gone: it is silent, and its process has ended or, if that is unknown, no process listens in
- * its place. Cheap while the heartbeat moves. errno may change.
+ * Whether the collector is gone: it has said so, or it is silent, and its process has ended or, if that is unknown, no
+ * process listens in its place. Cheap while the heartbeat moves. errno may change.
  */
 bool watch_is_gone(struct watch *watch);
 

@@ -284,14 +284,20 @@ SCENARIO_SOME(alive, collector_killed, SUPPORTED)
 	end_running(&running);
 }
 
-/* The follower: the only child of the collector. */
-static pid_t follower(void)
+/* The follower: the only child of the collector. 0: there is none. */
+static pid_t follower_of(pid_t collector)
 {
-	pid_t collector = process_child_named("evprof-collecto");
 	char *children = file_read(text("/proc/%d/task/%d/children", (int)collector, (int)collector), NULL);
 
-	cr_assert(collector && children && atoi(children) > 1, "nothing follows the trace");
-	return atoi(children);
+	return children ? atoi(children) : 0;
+}
+
+static pid_t follower(void)
+{
+	pid_t followed = follower_of(process_child_named("evprof-collecto"));
+
+	cr_assert(followed > 1, "nothing follows the trace");
+	return followed;
 }
 
 /* The follower is killed: the program goes on, and the trace keeps its last stretch, as a line says. */
@@ -331,6 +337,74 @@ SCENARIO_SOME(alive, collector_stopped, SUPPORTED)
 	expect(memory, strstr(memory->out, "\"alive_only\": true") && strstr(memory->out, "\"replace\""),
 	       "it has what was alive");
 	end_running(&running);
+}
+
+static struct background *begin_daemon(const char *folder, const char *name)
+{
+	char *traces = text("%s/%s", folder, name);
+
+	cr_assert_eq(mkdir(traces, 0755), 0);
+	return background_start(&(struct job){
+	    .how = JOB_BARE,
+	    .args = {"%B/evprof-collector", "--socket", text("%s/socket", folder), "--output-dir", traces}});
+}
+
+/* The follower of its first trace. */
+static pid_t await_follower(const struct background *daemon)
+{
+	for (unsigned i = 0; i < TRIES && !process_has_ended(daemon->pid); i++) {
+		pid_t followed = follower_of(daemon->pid);
+
+		if (followed > 1)
+			return followed;
+		usleep(10000);
+	}
+	cr_assert_fail("nobody joins: %s", file_read(daemon->log, NULL));
+	return 0;
+}
+
+#define FULL_S 20 /* it would wait for room, and its ring is full in less than a second ... */
+#define LONG_S 5  /* ... and a pause of a busy machine is shorter */
+
+/* A daemon that is stopped waits for the follower, and the program for nothing. The next daemon has it meanwhile. */
+SCENARIO_SOME(alive, daemon_stopped, SUPPORTED)
+{
+	const char *folder = run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory;
+	char *end = text("%s/end", folder), *socket = text("%s/socket", folder), *said;
+	struct background *first, *next, *program;
+	struct outcome found = {.out = "", .err = ""}, *memory;
+	pid_t followed;
+
+	needs_own_malloc();
+	first = begin_daemon(folder, "first");
+	for (unsigned i = 0; i < TRIES && access(socket, F_OK); i++)
+		usleep(10000);
+	usleep(200000); /* it has its name a moment before it listens */
+	program = background_start(
+	    &(struct job){.python = python,
+			  .args = {"@pausing.py", end},
+			  .env = {text("EVPROF_SOCKET=%s", socket), "EVPROF_KEEP=alive", "EVPROF_EVENTS=mem",
+				  "EVPROF_RING_SIZE=64K", text("EVPROF_ON_FULL=wait:%d", FULL_S * 1000)}});
+	followed = await_follower(first);
+	usleep(500000);
+	cr_assert(kill(followed, SIGSTOP) == 0 && kill(first->pid, SIGTERM) == 0);
+	usleep(1500000);
+	next = begin_daemon(folder, "next");
+	await_follower(next);
+	cr_expect(!process_has_ended(first->pid), "the first one still waits");
+	kill(followed, SIGCONT);
+	file_write(end, "", 0);
+	cr_expect_eq(background_wait(program), 0);
+	said = file_read(program->log, NULL);
+	cr_expect(said && strstr(said, "longest ") && atof(strstr(said, "longest ") + 8) < LONG_S, "%s", said);
+	cr_expect_eq(background_wait(first), 0);
+	cr_expect_eq(background_stop(next), 0);
+	outcome_find_traces(&found, text("%s/next", folder));
+	expect(&found, found.traces == 1, "the next daemon wrote one trace, not %u: %s", found.traces,
+	       file_read(next->log, NULL));
+	memory = tool("memory", "--json", found.trace);
+	expect(memory, strstr(memory->out, "\"alive_only\": true") && strstr(memory->out, "pausing.py"),
+	       "it has what was alive");
 }
 
 /* What is alive so far, of a trace that is being written. */

@@ -167,8 +167,9 @@ static void run_session(struct fake_target *target, struct input *input, struct 
 			step(target, input);
 		now_ns += UINT64_C(300000000); /* nothing stays in a ring for being little */
 	}
+	session_let_go(session, now_ns);
 	session_stop(session, now_ns);
-	session_stopped(session, 0);
+	session_is_stopping(session, 0, 0);
 	if (!session->finished)
 		abort();
 }

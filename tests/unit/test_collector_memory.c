@@ -112,8 +112,9 @@ static void run_session(struct collector *collector, struct session *session, st
 		resolver_work(collector->tools.resolver, now_ns);
 		session_check_end(session, now_ns, false);
 	}
+	session_let_go(session, now_ns);
 	session_stop(session, now_ns);
-	session_stopped(session, 0);
+	session_is_stopping(session, 0, 0);
 	result->finished = session->finished;
 }
 

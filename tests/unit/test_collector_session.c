@@ -1362,6 +1362,34 @@ Test(collector_session, stopping_finishes_the_file)
 	fake_target_free(&target);
 }
 
+/*
+ * What is alive cannot be kept, as evprof is not next to this test. A process that has ended gets that as its answer;
+ * one that runs on gets what has it join the next daemon, before any file is waited for.
+ */
+Test(collector_session, stopping_a_daemon_lets_programs_go_on)
+{
+	struct fake_target runs, ended;
+	struct session *session;
+
+	collector.private = false;
+	collector.tools.output_dir = folder;
+	collector.tools.output_template = "%n.evp";
+	collector.tools.keep = (struct setting_keep){.ns = UINT64_C(1000000000), .alive = true};
+	begin(&runs);
+	begin(&ended);
+	leave(&ended);
+	session = collector.sessions;
+	session_let_go(session, clock_now_ns());
+	cr_expect_eq(fake_collector_state(&runs), RING_COLLECTOR_FINISHED);
+	cr_expect_eq(fake_collector_state(&ended), RING_COLLECTOR_ATTACHED);
+	collector_stop(&collector);
+	cr_expect_eq(fake_collector_state(&runs), RING_COLLECTOR_FINISHED, "%s", runs.header->text);
+	cr_expect_eq(fake_collector_state(&ended), RING_COLLECTOR_FAILED);
+	cr_expect(strstr(ended.header->text, "has its last stretch, not what is alive"), "%s", ended.header->text);
+	fake_target_free(&runs);
+	fake_target_free(&ended);
+}
+
 Test(collector_session, an_exit_past_all_hooks_is_an_exit)
 {
 	struct fake_target target;
