@@ -19,6 +19,7 @@
 #include "python/python.h"
 #include "ring/exchange.h"
 #include "ring/process.h"
+#include "ring/wait.h"
 #include "ring/watch.h"
 
 #define WANTED 0 /* replaces the time of the next check: a thread waited in vain and could not check itself */
@@ -58,10 +59,25 @@ static bool has_all_definitions(void)
 	return atomic_load(&process->header->definitions_head) <= process->layout.definitions_bytes;
 }
 
+/*
+ * Whether the listener is the collector that has left, and still runs: systemd keeps its socket for the next one, and
+ * nobody reads until that has begun.
+ */
+static bool is_leaving(pid_t listener)
+{
+	const struct ring_header *header = process->header;
+	uint32_t state = atomic_load(&header->collector_state);
+	pid_t left = state == RING_COLLECTOR_NONE ? process->listener.pid : (pid_t)atomic_load(&header->collector_pid);
+
+	return (state == RING_COLLECTOR_NONE || state == RING_COLLECTOR_FINISHED) && listener > 0 && listener == left &&
+	       !watch_has_ended();
+}
+
 /* connection: to the new collector. */
 static bool move_to(int connection, void *scratch)
 {
-	bool all = has_all_definitions(), joined = false;
+	struct watch_listener listener = watch_listener(connection);
+	bool all = has_all_definitions(), left = is_leaving(listener.pid), joined = false;
 	int memfd;
 
 	process_set_status(PROCESS_MOVING);
@@ -71,8 +87,10 @@ static bool move_to(int connection, void *scratch)
 			process_forget_ids();
 		process_expect_stacks(); /* the new collector has none */
 		atomic_store(&process->stalled_heartbeat, 0);
+		if (left)
+			wait_give_up(atomic_load(&process->header->heartbeat));
 		process->watch = watch_begin();
-		process->listener = watch_listener(connection);
+		process->listener = listener;
 		joined = !handshake_send(connection, memfd, WIRE_START_REJOIN, scratch);
 		if (joined)
 			sampler_follow(memfd, scratch);

@@ -284,17 +284,18 @@ SCENARIO_SOME(alive, collector_killed, SUPPORTED)
 	end_running(&running);
 }
 
-/* The follower: the only child of the collector. 0: there is none. */
-static pid_t follower_of(pid_t collector)
+/* 0: there is none. */
+static pid_t first_child(pid_t parent)
 {
-	char *children = file_read(text("/proc/%d/task/%d/children", (int)collector, (int)collector), NULL);
+	char *children = file_read(text("/proc/%d/task/%d/children", (int)parent, (int)parent), NULL);
 
 	return children ? atoi(children) : 0;
 }
 
+/* The follower: the only child of the collector. */
 static pid_t follower(void)
 {
-	pid_t followed = follower_of(process_child_named("evprof-collecto"));
+	pid_t followed = first_child(process_child_named("evprof-collecto"));
 
 	cr_assert(followed > 1, "nothing follows the trace");
 	return followed;
@@ -339,6 +340,58 @@ SCENARIO_SOME(alive, collector_stopped, SUPPORTED)
 	end_running(&running);
 }
 
+#define FULL_S 20 /* a program would wait for room, and its ring is full in less than a second ... */
+#define LONG_S 3  /* ... and a pause of a busy machine is shorter */
+
+static struct background *begin_pausing(const struct python *python, const char *folder)
+{
+	char *socket = text("%s/socket", folder);
+
+	for (unsigned i = 0; i < TRIES && access(socket, F_OK); i++)
+		usleep(10000);
+	usleep(200000); /* it has its name a moment before it listens */
+	return background_start(
+	    &(struct job){.python = python,
+			  .args = {"@pausing.py", text("%s/end", folder)},
+			  .env = {text("EVPROF_SOCKET=%s", socket), "EVPROF_KEEP=alive", "EVPROF_EVENTS=mem",
+				  "EVPROF_RING_SIZE=64K", text("EVPROF_ON_FULL=wait:%d", FULL_S * 1000)}});
+}
+
+static void end_pausing(struct background *program, const char *folder)
+{
+	char *said;
+
+	file_write(text("%s/end", folder), "", 0);
+	cr_expect_eq(background_wait(program), 0);
+	said = file_read(program->log, NULL);
+	cr_expect(said && strstr(said, "longest ") && atof(strstr(said, "longest ") + 8) < LONG_S, "%s", said);
+}
+
+/* The daemon that a process has started, or the follower of that. */
+static pid_t await_child(pid_t parent)
+{
+	for (unsigned i = 0; i < TRIES && !process_has_ended(parent); i++) {
+		pid_t child = first_child(parent);
+
+		if (child > 1)
+			return child;
+		usleep(10000);
+	}
+	cr_assert_fail("process %d has no child", (int)parent);
+	return 0;
+}
+
+static void expect_pausing(const char *traces)
+{
+	struct outcome found = {.out = "", .err = ""}, *memory;
+
+	outcome_find_traces(&found, traces);
+	expect(&found, found.traces == 1, "the next daemon wrote one trace, not %u", found.traces);
+	memory = tool("memory", "--json", found.trace);
+	expect(memory, strstr(memory->out, "\"alive_only\": true") && strstr(memory->out, "pausing.py"),
+	       "it has what was alive");
+}
+
 static struct background *begin_daemon(const char *folder, const char *name)
 {
 	char *traces = text("%s/%s", folder, name);
@@ -349,62 +402,57 @@ static struct background *begin_daemon(const char *folder, const char *name)
 	    .args = {"%B/evprof-collector", "--socket", text("%s/socket", folder), "--output-dir", traces}});
 }
 
-/* The follower of its first trace. */
-static pid_t await_follower(const struct background *daemon)
-{
-	for (unsigned i = 0; i < TRIES && !process_has_ended(daemon->pid); i++) {
-		pid_t followed = follower_of(daemon->pid);
-
-		if (followed > 1)
-			return followed;
-		usleep(10000);
-	}
-	cr_assert_fail("nobody joins: %s", file_read(daemon->log, NULL));
-	return 0;
-}
-
-#define FULL_S 20 /* it would wait for room, and its ring is full in less than a second ... */
-#define LONG_S 5  /* ... and a pause of a busy machine is shorter */
-
 /* A daemon that is stopped waits for the follower, and the program for nothing. The next daemon has it meanwhile. */
 SCENARIO_SOME(alive, daemon_stopped, SUPPORTED)
 {
 	const char *folder = run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory;
-	char *end = text("%s/end", folder), *socket = text("%s/socket", folder), *said;
 	struct background *first, *next, *program;
-	struct outcome found = {.out = "", .err = ""}, *memory;
 	pid_t followed;
 
 	needs_own_malloc();
 	first = begin_daemon(folder, "first");
-	for (unsigned i = 0; i < TRIES && access(socket, F_OK); i++)
-		usleep(10000);
-	usleep(200000); /* it has its name a moment before it listens */
-	program = background_start(
-	    &(struct job){.python = python,
-			  .args = {"@pausing.py", end},
-			  .env = {text("EVPROF_SOCKET=%s", socket), "EVPROF_KEEP=alive", "EVPROF_EVENTS=mem",
-				  "EVPROF_RING_SIZE=64K", text("EVPROF_ON_FULL=wait:%d", FULL_S * 1000)}});
-	followed = await_follower(first);
+	program = begin_pausing(python, folder);
+	followed = await_child(first->pid);
 	usleep(500000);
 	cr_assert(kill(followed, SIGSTOP) == 0 && kill(first->pid, SIGTERM) == 0);
 	usleep(1500000);
 	next = begin_daemon(folder, "next");
-	await_follower(next);
+	await_child(next->pid);
 	cr_expect(!process_has_ended(first->pid), "the first one still waits");
 	kill(followed, SIGCONT);
-	file_write(end, "", 0);
-	cr_expect_eq(background_wait(program), 0);
-	said = file_read(program->log, NULL);
-	cr_expect(said && strstr(said, "longest ") && atof(strstr(said, "longest ") + 8) < LONG_S, "%s", said);
+	end_pausing(program, folder);
 	cr_expect_eq(background_wait(first), 0);
 	cr_expect_eq(background_stop(next), 0);
-	outcome_find_traces(&found, text("%s/next", folder));
-	expect(&found, found.traces == 1, "the next daemon wrote one trace, not %u: %s", found.traces,
-	       file_read(next->log, NULL));
-	memory = tool("memory", "--json", found.trace);
-	expect(memory, strstr(memory->out, "\"alive_only\": true") && strstr(memory->out, "pausing.py"),
-	       "it has what was alive");
+	expect_pausing(text("%s/next", folder));
+}
+
+/* The same where systemd has the socket, and starts the next daemon after the first. */
+SCENARIO_SOME(alive, daemon_stopped_by_systemd, SUPPORTED)
+{
+	const char *folder = run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory;
+	char *folders[] = {text("%s/first", folder), text("%s/next", folder)};
+	struct background *systemd, *program;
+	pid_t first, next = 0, followed;
+
+	needs_own_malloc();
+	cr_assert(mkdir(folders[0], 0755) == 0 && mkdir(folders[1], 0755) == 0);
+	systemd = background_start(&(struct job){.how = JOB_BARE,
+						 .args = {"python3", "@holds_socket.py", text("%s/socket", folder),
+							  "%B/evprof-collector", folders[0], folders[1]}});
+	program = begin_pausing(python, folder);
+	first = await_child(systemd->pid);
+	followed = await_child(first);
+	usleep(500000);
+	cr_assert(kill(followed, SIGSTOP) == 0 && kill(first, SIGTERM) == 0);
+	usleep((LONG_S + 2) * 1000000);
+	kill(followed, SIGCONT);
+	for (unsigned i = 0; i < TRIES && (next <= 1 || next == first); i++, next = first_child(systemd->pid))
+		usleep(10000);
+	await_child(next);
+	end_pausing(program, folder);
+	kill(next, SIGTERM);
+	cr_expect_eq(background_wait(systemd), 0);
+	expect_pausing(folders[1]);
 }
 
 /* What is alive so far, of a trace that is being written. */
