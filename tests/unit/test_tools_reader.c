@@ -666,6 +666,56 @@ Test(reader, sampled_thread_is_one)
 	fixture_free(fixture);
 }
 
+/* A sampled thread that sets marks while it waits has waited all the same. */
+Test(reader, own_events_keep_the_cpu_time)
+{
+	static const enum cpu_clock clocks[] = {CPU_CLOCK_RAN, CPU_CLOCK_WAITED};
+	static const uint64_t expected[] = {510, 99500};
+	struct fixture *fixture = fixture_new();
+	uint32_t process = fixture_process(fixture, 7, 0), own, sampled;
+
+	fixture_meta(fixture, process, "{\"type\":\"process\",\"process\":0,\"pid\":7,\"sample_rate\":100}");
+	own = fixture_thread(fixture, process, 7, 0);
+	fixture_event(fixture, own, WIRE_MARK, 1, 30000);
+	fixture_event(fixture, own, WIRE_MARK, 1, 30000);
+	sampled = fixture_thread(fixture, process, 7, 0);
+	fixture_meta(fixture, process,
+		     "{\"type\":\"thread\",\"process\":0,\"thread\":1,\"tid\":7,\"start_ticks\":0,\"sampled\":true}");
+	fixture_event(fixture, sampled, WIRE_CPU, 0, 1000);
+	fixture_extra(fixture, sampled, 0);
+	fixture_event(fixture, sampled, WIRE_CALL, 1, 10);
+	fixture_event(fixture, sampled, WIRE_CPU, 0, 1510);
+	fixture_extra(fixture, sampled, 100010);
+	fixture_event(fixture, sampled, WIRE_RETURN, 1, 0);
+	fixture_end(fixture);
+	for (size_t i = 0; i < 2; i++) {
+		struct trace *trace = open_fixture(fixture);
+		struct trace_stream stream;
+		struct trace_events events;
+		uint64_t now = 0;
+		int marks = 0;
+
+		trace->clock = clocks[i];
+		trace_stream_open(&stream, trace, trace->threads[sampled]);
+		while (trace_stream_next(&stream, &events)) {
+			const uint64_t *extra = events.extras;
+
+			now = events.first_ticks;
+			for (uint32_t k = 0; k < events.count; k++) {
+				unsigned kind = wire_head_kind(events.heads[k]);
+
+				now = wire_time_of(kind, now, events.ticks[k], extra);
+				extra += wire_extra_words(events.heads[k]);
+				marks += kind == WIRE_MARK;
+			}
+		}
+		trace_stream_close(&stream);
+		cr_expect(marks == 2 && now == expected[i], "%d marks, %llu ticks", marks, (unsigned long long)now);
+		trace_close(trace);
+	}
+	fixture_free(fixture);
+}
+
 Test(reader, merge_is_in_order_of_time)
 {
 	struct fixture *fixture = fixture_new();

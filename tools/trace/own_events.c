@@ -141,6 +141,15 @@ static uint64_t next_time(const struct trace_own_events *own)
 			    own->extra);
 }
 
+/*
+ * By CPU time, the events between two of the sampler's have the time of the first: what the thread ran in the pause is
+ * recorded at its end, and a pause that ends without counts as run.
+ */
+static uint64_t shown_time(const struct trace_own_events *own)
+{
+	return own->own.trace->clock == CPU_CLOCK_WALL ? own->now : own->merged.last;
+}
+
 /* Takes the events before `until`; those before `from` are left out. */
 static void take_until(struct trace_own_events *own, uint64_t from, uint64_t until)
 {
@@ -153,7 +162,7 @@ static void take_until(struct trace_own_events *own, uint64_t from, uint64_t unt
 		if (kind == WIRE_THREAD_END)
 			own->thread_ends = true;
 		else if (!wire_is_bookkeeping(kind) && own->now >= from)
-			event_buffer_put_at(&own->merged, own->now, head, own->extra);
+			event_buffer_put_at(&own->merged, shown_time(own), head, own->extra);
 		own->extra += wire_extra_words(head);
 	}
 }
