@@ -38,7 +38,7 @@ void sampler_publish(void)
 	begun = process->pid;
 	if (!sampled_layout_known)
 		return;
-	sampled_layout_of_thread();
+	sampled_layout_of_interpreter();
 	sampling.rate = config.sample_rate;
 	sampling.cpu = (config.events & EVENT_CPU) != 0;
 	sampling.recording = (uintptr_t)&process->status;

@@ -240,12 +240,19 @@ bool sampled_layout_find_lines(void)
 	return find_code();
 }
 
-void sampled_layout_of_thread(void)
+/*
+ * The thread that began the process, by exec or fork, lives as long as Python does. Elsewhere the oldest state is that
+ * thread's: a new one is put before the others. In a child, those of its parent's threads are older, and go.
+ */
+void sampled_layout_of_interpreter(void)
 {
-	const struct thread_state *state = python.current_thread_state();
+	const struct thread_state *state = python.current_thread_state(), *next;
 
-	sampling.state = (uintptr_t)state;
 	sampling.interpreter = (uintptr_t)interpreter_of(state);
+	if (syscall(SYS_gettid) != getpid())
+		while ((next = python_field(state, PYTHON_STATE_NEXT)))
+			state = next;
+	sampling.state = (uintptr_t)state;
 }
 
 bool sampled_layout_thread_id(const void *thread, uint32_t *tid)

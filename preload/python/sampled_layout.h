@@ -20,8 +20,8 @@ bool sampled_layout_find(const char *else_what);
 /* Finds only where a code object has its table of lines. False: it is not found. After python_verify(). */
 bool sampled_layout_find_lines(void);
 
-/* Fills in the state of the calling thread, and its interpreter. GIL held. */
-void sampled_layout_of_thread(void);
+/* Fills in the interpreter that runs, and a state of it that lives as long as Python does. GIL held. */
+void sampled_layout_of_interpreter(void);
 
 /*
  * The characters of a str that are all ASCII, inside of it. False: others, or the layout is not known. No GIL is

@@ -343,6 +343,33 @@ SCENARIO(sampling, threads_and_processes, SUPPORTED)
 	json_decref(info);
 }
 
+/* Others have the memory of the thread's state after it. */
+static const char starts_in_a_thread[] = "import evprof, threading, time\n"
+					 "def run(function):\n"
+					 "    thread = threading.Thread(target=function)\n"
+					 "    thread.start()\n"
+					 "    thread.join()\n"
+					 "def works(until):\n"
+					 "    while time.time() < until: pass\n"
+					 "run(evprof.start)\n"
+					 "for _ in range(3): run(lambda: None)\n"
+					 "works(time.time() + 1)\n";
+
+/* Sampling goes on after the thread that has started it. */
+SCENARIO(sampling, started_by_a_thread_that_ends, SUPPORTED)
+{
+	struct outcome *outcome;
+	json_t *report;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .how = JOB_BARE, .args = {"-c", starts_in_a_thread},
+		      .env = {text("PYTHONPATH=%s", program_path("../../../tools/python")), "EVPROF_OUTPUT=late.evp",
+			      "EVPROF_EVENTS=sample"});
+	report = trace_report_by(outcome->trace, "wall");
+	expect(outcome, time_of(report, "works") > 0.5, "works took 1 s, reported %f", time_of(report, "works"));
+	json_decref(report);
+}
+
 /* A thread that has left Python, and keeps its thread state, is in no function. */
 SCENARIO(sampling, thread_that_left, SUPPORTED)
 {
