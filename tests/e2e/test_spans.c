@@ -251,6 +251,12 @@ SCENARIO_SOME(spans, unrecorded, SUPPORTED)
 		.args = {"-c", "import evprof, sys\n"
 			       "with evprof.span('a', b=1): evprof.mark('m'); evprof.counter('c', 1)\n"
 			       "assert evprof.span('f')(len)('ab') == 2 and not evprof.active()\n"
+			       "import types\n"
+			       "@evprof.span('g')\n"
+			       "@types.coroutine\n"
+			       "def g(): yield 1\n"
+			       "async def waits(): await g()\n"
+			       "assert waits().send(None) == 1 and next(g()) == 1\n"
 			       "assert 'libevprof' not in open('/proc/self/maps').read()\n"},
 		.env = {evprof_path()});
 

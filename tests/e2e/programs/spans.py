@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import time
+import types
 
 import evprof
 
@@ -270,6 +271,12 @@ def tasks():
         await asyncio.sleep(0.001)
         return "done"
 
+    @evprof.span("of types")
+    @types.coroutine
+    def of_types():
+        yield
+        return "done, too"
+
     @evprof.span("async generator")
     async def items(log):
         try:
@@ -283,8 +290,9 @@ def tasks():
     async def main():
         loop = asyncio.get_event_loop()
         assert sorted(await asyncio.gather(*[loop.create_task(task(n)) for n in range(1, 6)])) == [1, 2, 3, 4, 5]
-        rows = [note("span", name, arguments=[], begin=[now(), None]) for name in ("coroutine", "async generator")]
+        rows = [note("span", name, arguments=[], begin=[now(), None]) for name in ("coroutine", "of types", "async generator")]
         assert await coroutine() == "done"
+        assert await of_types() == "done, too"
         log = []
         generator = items(log)
         assert [await generator.__anext__(), await generator.asend("sent")] == [0, 1]

@@ -23,6 +23,7 @@ import itertools
 import os
 import sys
 import time
+import types
 
 from ._paths import find
 
@@ -247,6 +248,8 @@ class span:
             wrapper = self._coroutine(function)
         elif flags & 0x20:
             wrapper = self._generator(function)
+            if flags & 0x100:  # that of types.coroutine() may be awaited
+                wrapper = types.coroutine(wrapper)
         else:
             wrapper = self._function(function)
         functools.update_wrapper(wrapper, function)
