@@ -69,6 +69,8 @@ PART(tasks)
 PART(threads)
 PART(stops)
 
+PART(one_object_of_two)
+
 /* Three more end in an order that nobody can know. */
 SCENARIO(spans, one_object, SUPPORTED)
 {

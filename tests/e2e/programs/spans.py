@@ -256,6 +256,40 @@ def one_object():
     assert not span._open and not span._others
 
 
+def one_object_of_two():
+    """One span object: a with statement of a thread or task has it, and an ExitStack of another one."""
+    span = evprof.span("shared")
+
+    async def by_statement(begins, lasts):
+        await asyncio.sleep(begins)
+        with observed(span):
+            await asyncio.sleep(lasts)
+
+    async def by_stack(begins, lasts):
+        await asyncio.sleep(begins)
+        with contextlib.ExitStack() as stack:
+            row = note("span", "shared", arguments=[], begin=[now()])
+            stack.enter_context(span)
+            row["begin"].append(now())
+            await asyncio.sleep(lasts)
+            row["end"] = [now()]
+        row["end"].append(now())
+        row["end_tid"] = tid()
+
+    for lasts in (0.01, 0.05):
+        for first, second in ((by_statement, by_stack), (by_stack, by_statement)):
+            if first is by_statement:  # of two in one thread, an ExitStack ends the newer one
+                loop = asyncio.new_event_loop()
+                loop.run_until_complete(asyncio.wait([loop.create_task(first(0, 0.03)), loop.create_task(second(0.005, lasts))]))
+            threads = [threading.Thread(target=lambda one: asyncio.new_event_loop().run_until_complete(one), args=(one,))
+                       for one in (first(0, 0.03), second(0.005, lasts))]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert span._open is None and not span._others
+
+
 def tasks():
     """Tasks that take turns: spans overlap, and each ends its own."""
 

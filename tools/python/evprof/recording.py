@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     _Function = TypeVar("_Function", bound=Callable[..., Any])
     _Path = Union[str, "os.PathLike[str]"]
+    _Owner = Tuple[int, int]  # a frame and a thread
 
 _LIBRARY_NAME = "libevprof.so"
 _RTLD_NODELETE = 0x1000
@@ -53,6 +54,11 @@ _mark: "Any" = None
 _library: "Any" = None  # keeps the GIL: quicker
 _patient: "Any" = None  # the same, for functions that wait
 _types: "Any" = None  # the module ctypes, and the structure of an argument
+
+# C functions that a span calls, as functools.partial: an object of a type, see above.
+_caller = functools.partial(sys._getframe, 1)
+_identity = functools.partial(id)
+_thread_number = functools.partial(_thread.get_ident)
 
 
 def _is_loaded() -> bool:
@@ -186,14 +192,15 @@ class span:
     >>> query(3)
     [0, 1, 2]
     """
-    __slots__ = ("name", "arguments", "_free", "_open", "_others")
+    __slots__ = ("name", "arguments", "_free", "_open", "_owner", "_others")
 
     def __init__(self, _name: str, **arguments: object) -> None:
         self.name = _name
         self.arguments = arguments
         self._free = True  # the attribute is missing while somebody has the place _open
         self._open: "Optional[int]" = None
-        self._others: "Optional[Dict[int, List[int]]]" = None
+        self._owner: "Optional[_Owner]" = None  # who has opened that
+        self._others: "Optional[Dict[_Owner, List[int]]]" = None
 
     def __repr__(self) -> str:
         return "evprof.span(%r%s)" % (self.name, "".join(", %s=%r" % item for item in self.arguments.items()))
@@ -213,24 +220,38 @@ class span:
 
     def __enter__(self) -> "span":
         if _begin is not None:
+            # A with statement begins and ends in one frame, whichever tasks, threads and generators run in between.
+            owner = _identity(_caller()), _thread_number()
             if self._take_place():
+                self._owner = owner
                 self._open = self._start()
             else:
-                # A with statement begins and ends in one frame, whichever tasks, threads and generators run in between.
                 if self._others is None:
                     self._others = {}
-                self._others.setdefault(id(sys._getframe(1)), []).append(self._start())
+                self._others.setdefault(owner, []).append(self._start())
         return self
+
+    def _owner_of(self, caller: "_Owner") -> "Optional[_Owner]":
+        """Whose span the caller's exit ends, of _others; None: that of the place _open."""
+        others = self._others or {}
+        if caller in others or (self._open is not None and self._owner == caller):
+            return caller if caller in others else None
+        # It ends in another frame than it began in, as in an ExitStack: the newest one of this thread, else of all.
+        found = [(numbers[-1], owner) for owner, numbers in list(others.items()) if numbers]
+        if self._open is not None and self._owner is not None:
+            found.append((self._open, self._owner))
+        if not found:
+            return None
+        number, owner = max([entry for entry in found if entry[1][1] == caller[1]] or found)
+        return None if number == self._open else owner
 
     def __exit__(self, *error: object) -> None:
         if self._others:
-            key = id(sys._getframe(1))
-            if key not in self._others and self._open is None:  # another frame than it began in, as of an ExitStack
-                key = next(reversed(list(self._others)))
-            if key in self._others:
-                number = self._others[key].pop()
-                if not self._others[key]:
-                    del self._others[key]
+            owner = self._owner_of((_identity(_caller()), _thread_number()))
+            if owner is not None:
+                number = self._others[owner].pop()
+                if not self._others[owner]:
+                    del self._others[owner]
                 _end(number)
                 return
         if self._open is not None:
