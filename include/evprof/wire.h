@@ -63,15 +63,17 @@
  * while it lives. A greenlet that has ended has an empty stack, so its address may be used again.
  *
  * A task is a coroutine that no other coroutine awaits, as event loops have it. WIRE_TASK precedes the call, resume or
- * throw that begins a step of a task; the return, yield or unwind of that ends the step. Its extra word holds an
- * address, which identifies the task until it ends; the same address with a call is a new task. The name that the
+ * throw that begins a step of a task; the return, yield or unwind of that ends the step. It is that of the outermost
+ * coroutine that is recorded. Its extra word holds an address, that of the frame of the outermost coroutine, which
+ * identifies the task until it ends; the same address with a call is a new task. The name that the
  * program gives the task (asyncio.Task.get_name()) is defined like a mark; its id is in the bits above the address, 0
  * for none.
  *
  * A span is a stretch of time that the program names (evprof.h). WIRE_SPAN_BEGIN and WIRE_SPAN_END have its number,
  * which no other span of the process has, so spans of tasks that take turns do not end each other. A span belongs to
- * the thread, greenlet and task that run at its begin, and may end anywhere in its process. The numbers go on in the
- * child of a fork, which may end a span that its parent began; such an end has no begin.
+ * the thread, greenlet and task that run at its begin, and may end anywhere in its process. Where no coroutine of the
+ * task that runs then is recorded, a third word has the address of the task; its next step belongs to that task. The
+ * numbers go on in the child of a fork, which may end a span that its parent began; such an end has no begin.
  *
  * WIRE_ARGUMENT precedes the WIRE_SPAN_BEGIN or WIRE_MARK that it belongs to, in the same thread; between them are
  * bookkeeping and other arguments only. Its value has the type. Its first extra word is the id of its key, the others
@@ -173,7 +175,7 @@ enum wire_kind {
 	 */
 	WIRE_MMAP = 41,	      /* value: see below; extra words: address (0: it failed), size. After a native stack */
 	WIRE_MUNMAP = 42,     /* extra words: address, size: what was mapped there is so no more */
-	WIRE_SPAN_BEGIN = 43, /* extra words: name's id, span's number in its process */
+	WIRE_SPAN_BEGIN = 43, /* extra words: name's id, span's number in its process; its task, or not there */
 	WIRE_SPAN_END = 44,   /* number: span's number */
 	WIRE_COUNTER = 45,    /* extra words: name's id, the value: IEEE 754 double; NaN has no payload */
 	WIRE_REALLOC_BEGIN =

@@ -5,9 +5,15 @@
 
 #include <string.h>
 
+#include "base/filter.h"
 #include "definitions/define.h"
+#include "definitions/definitions.h"
 #include "definitions/names.h"
 #include "python/python.h"
+#include "ring/process.h"
+
+/* code.h: CO_GENERATOR; CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_ASYNC_GENERATOR */
+enum { CODE_IS_PLAIN_GENERATOR = 0x20, CODE_CAN_AWAIT = 0x80 | 0x100 | 0x200 };
 
 /* Offsets of the name and the coroutine in asyncio's Task, a C type. 0: not searched yet, 1: not found. */
 static size_t task_name, task_coroutine;
@@ -118,6 +124,78 @@ static uint32_t look_for_name(struct object *module, const void *frame)
 	python.Py_DecRef(task);
 	python.Py_DecRef(type);
 	return id;
+}
+
+/* An entry from C is passed over like a generator that a coroutine awaits. */
+static int flags_of(const void *frame)
+{
+	const void *code = python_frame_code(frame);
+
+	return code ? python_int(code, python.code_flags) : CODE_IS_PLAIN_GENERATOR;
+}
+
+static bool is_hidden(const void *frame)
+{
+	const void *code = python_frame_code(frame);
+
+	return code && ids_find(&process->ids, code) & DEFINITION_HIDDEN;
+}
+
+static __attribute__((noinline)) const void *find_task_frame(const void *frame, const void *back)
+{
+	for (; back; back = python_frame_back(back)) {
+		int flags = flags_of(back);
+
+		if (flags & CODE_CAN_AWAIT) {
+			if (!filter_hides || !is_hidden(back))
+				return NULL;
+			frame = back;
+		} else if (!(flags & CODE_IS_PLAIN_GENERATOR)) {
+			break;
+		}
+	}
+	return frame;
+}
+
+const void *definitions_task_frame(const void *frame, const void *back)
+{
+	if (likely(back && !filter_hides && flags_of(back) & CODE_CAN_AWAIT))
+		return NULL;
+	return find_task_frame(frame, back);
+}
+
+/* Until 3.11 the current state is that of whichever thread has the GIL. */
+static bool is_attached(void)
+{
+	const struct thread_state *state = python.current_thread_state ? python.current_thread_state() : NULL;
+
+	return state && (python.monitoring || state == python.PyGILState_GetThisThreadState());
+}
+
+static const void *hidden_task_frame(void)
+{
+	const void *frame = python_knows_frames() ? python_running_frame() : NULL;
+
+	for (; frame; frame = python_frame_back(frame)) {
+		if (python_frame_code(frame) && !is_hidden(frame))
+			return NULL;
+		if (flags_of(frame) & CODE_CAN_AWAIT)
+			return definitions_task_frame(frame, python_frame_back(frame));
+	}
+	return NULL;
+}
+
+uint64_t definitions_hidden_task(void)
+{
+	struct definitions_guard guard;
+	const void *frame;
+
+	if (!filter_hides || !process->base || !is_attached())
+		return 0;
+	definitions_enter(&guard);
+	frame = hidden_task_frame();
+	definitions_leave(&guard);
+	return wire_task_word((uintptr_t)frame, 0);
 }
 
 uint64_t definitions_task(unsigned kind, const void *frame)

@@ -264,9 +264,10 @@ static __attribute__((noinline)) void begin_known(const void *frame, int thrown,
 {
 	unsigned kind = value & CODE_IS_GENERATOR ? begin_kind(frame, thrown) : WIRE_CALL;
 	uint32_t head = wire_head(kind, DEFINITION_ID((uint32_t)value));
+	const void *of_task = value & CODE_IS_COROUTINE ? definitions_task_frame(frame, python_running_frame()) : NULL;
 
-	if (value & CODE_IS_COROUTINE && !python_is_awaiter(python_running_frame()))
-		writer_put_step(thread_self.writer, head, definitions_task(kind, frame));
+	if (of_task)
+		writer_put_step(thread_self.writer, head, definitions_task(kind, of_task));
 	else
 		writer_put_plain(thread_self.writer, head);
 }

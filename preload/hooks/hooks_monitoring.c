@@ -40,14 +40,18 @@ static inline __attribute__((always_inline)) void *field(const void *object, siz
 	return python_field(object, offset + shift);
 }
 
-/* Writes an event of code. The start or resume of a coroutine that no other coroutine awaits is a step of a task. */
+/*
+ * Writes an event of code. The start or resume of a coroutine that no other recorded coroutine awaits is a step of a
+ * task.
+ */
 static void put_code(struct writer *writer, uint32_t head, uint32_t value)
 {
 	const void *frame;
 
 	if (value & CODE_IS_COROUTINE && wire_head_plain_kind(head) <= WIRE_THROW) {
 		frame = python_running_frame();
-		if (frame && !python_has_awaiter(frame)) {
+		frame = frame ? definitions_task_frame(frame, python_frame_back(frame)) : NULL;
+		if (frame) {
 			writer_put_step(writer, head, definitions_task(wire_head_plain_kind(head), frame));
 			return;
 		}

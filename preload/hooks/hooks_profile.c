@@ -61,16 +61,17 @@ static inline __attribute__((always_inline)) unsigned leave_kind(struct object *
 }
 
 /*
- * Writes the start or resume of a coroutine as the step of a task. False: another coroutine awaits it, nothing is
- * written.
+ * Writes the start or resume of a coroutine as the step of a task. False: another recorded coroutine awaits it, nothing
+ * is written.
  */
 static bool put_step(struct writer *writer, uint32_t head, struct object *frame)
 {
 	const void *inner = python_inner_frame(frame);
+	const void *of_task = definitions_task_frame(inner, python_frame_back(inner));
 
-	if (python_has_awaiter(inner))
+	if (!of_task)
 		return false;
-	writer_put_step(writer, head, definitions_task(wire_head_plain_kind(head), inner));
+	writer_put_step(writer, head, definitions_task(wire_head_plain_kind(head), of_task));
 	return true;
 }
 

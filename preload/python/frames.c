@@ -9,9 +9,6 @@
 #include "python/profiled_frame.h"
 #include "python/python.h"
 
-/* code.h: CO_GENERATOR; CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_ASYNC_GENERATOR */
-enum { CODE_IS_PLAIN_GENERATOR = 0x20, CODE_CAN_AWAIT = 0x80 | 0x100 | 0x200 };
-
 #define STATE_SEARCH_BYTES 160 /* PyThreadState is longer in all versions that need the search */
 
 struct object *python_frame_caller(struct object *frame)
@@ -83,25 +80,6 @@ const void *python_running_frame(void)
 			   : python_field(state, PYTHON_STATE_FRAME);
 	frame = python_field(state, python.state_frame);
 	return python_has(PYTHON_FRAME_BEHIND_CFRAME) ? python_field(frame, 0) : frame;
-}
-
-bool python_has_awaiter(const void *frame)
-{
-	return python_is_awaiter(python_frame_back(frame));
-}
-
-bool python_is_awaiter(const void *frame)
-{
-	for (; frame; frame = python_frame_back(frame)) {
-		const void *code = python_frame_code(frame);
-		int flags = code ? python_int(code, python.code_flags) : CODE_IS_PLAIN_GENERATOR;
-
-		if (flags & CODE_CAN_AWAIT)
-			return true;
-		if (!(flags & CODE_IS_PLAIN_GENERATOR))
-			return false;
-	}
-	return false;
 }
 
 /* The offset of the running frame in the thread state; 0: not found. */

@@ -280,14 +280,6 @@ bool python_has_subscripts(const struct object *code);
 const void *python_running_frame(void);
 
 /*
- * Whether the coroutine of a running frame runs for another coroutine, or for a generator that one awaits. frame: as
- * above, or a PyFrameObject (until 3.10), or its f_frame (3.11). GIL held.
- */
-bool python_has_awaiter(const void *frame);
-/* The same for a coroutine that is about to run, from the frame that runs it (NULL: none). */
-bool python_is_awaiter(const void *frame);
-
-/*
  * A lock for code that calls Python while other threads must wait, in free-threaded builds; elsewhere the GIL excludes
  * them and the lock does nothing. A waiting thread is detached, so that Python can stop all threads meanwhile: a lock
  * of evprof's own (lock.h) must not be waited for by an attached thread while its holder calls Python. The lock is

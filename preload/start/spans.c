@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "definitions/names.h"
+#include "definitions/tasks.h"
 #include "evprof/evprof.h"
 #include "life/life.h"
 #include "ring/process.h"
@@ -163,18 +164,19 @@ PUBLIC void evprof_mark(const char *name)
 PUBLIC uint64_t evprof_span_begin(const char *name, const struct evprof_argument *arguments, size_t count)
 {
 	struct group group = {.kind = WIRE_SPAN_BEGIN};
-	uint64_t words[2] = {0, 0};
+	uint64_t words[3] = {0, 0};
 	struct writer *writer;
 	int saved_errno = errno;
 
 	if (!name || !process)
 		return 0;
+	words[2] = definitions_hidden_task();
 	put_arguments(&group, arguments, count);
 	writer = reserve(&group);
 	words[0] = writer ? name_of(&group, writer, name) : 0;
 	if (words[0]) {
 		words[1] = atomic_fetch_add_explicit(&spans, 1, memory_order_relaxed) + 1;
-		writer_put_words(writer, wire_extended(WIRE_SPAN_BEGIN, 2, 0), words);
+		writer_put_words(writer, wire_extended(WIRE_SPAN_BEGIN, words[2] ? 3 : 2, 0), words);
 	}
 	errno = saved_errno;
 	return words[1];

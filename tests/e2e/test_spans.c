@@ -289,6 +289,81 @@ static void expect_outputs(const struct outcome *outcome)
 	expect(judged, judged->status == 0 && strstr(judged->out, " agree"), "outputs agree");
 }
 
+static const char tasks_of_decorated[] =
+    "import asyncio, evprof\n"
+    "async def fetch():\n"
+    "    with evprof.span('within'):\n"
+    "        for _ in range(3): await asyncio.sleep(0.01)\n"
+    "@evprof.span('around')\n"
+    "async def runner(): await fetch()\n"
+    "async def main():\n"
+    "    new = asyncio.get_event_loop().create_task\n"
+    "    await asyncio.gather(*[new(runner(), name='n%d' % i) for i in range(5)])\n"
+    "asyncio.new_event_loop().run_until_complete(main())\n";
+
+/* Spans of five tasks that take turns, of which some functions may be left out: none is within another task's. */
+static void expect_tasks_of_decorated(const struct outcome *outcome, const char *exclude)
+{
+	struct outcome *table = exclude ? tool("report", "--by", "span", "--json", "--exclude", exclude, outcome->trace)
+					: tool("report", "--by", "span", "--json", outcome->trace);
+	json_t *report = json_loads(table->out, 0, NULL), *row;
+	json_int_t around = 0, within = 0;
+	size_t i;
+
+	expect(table, report != NULL, "report --by span");
+	json_array_foreach(json_object_get(report, "spans"), i, row)
+	{
+		const char *name = json_string_value(json_object_get(row, "span"));
+		json_int_t total = json_integer_value(json_object_get(row, "total_ns")),
+			   own = json_integer_value(json_object_get(row, "own_ns"));
+
+		expect(table, strcmp(name, "within") != 0 || own == total, "nothing is within \"within\"");
+		within += strcmp(name, "within") == 0 ? total : 0;
+		around += strcmp(name, "around") == 0 ? total - own : 0;
+	}
+	expect(table, within > 0 && around == within, "\"within\" is within \"around\": %lld ns of %lld",
+	       (long long)around, (long long)within);
+	json_decref(report);
+}
+
+/* The decorator's coroutine, which is not recorded, is the task's outermost: what it awaits has its steps and name. */
+SCENARIO(spans, decorated_tasks, SUPPORTED)
+{
+	static const char *const excluded[] = {"EVPROF_EXCLUDE=none", "EVPROF_EXCLUDE=*runner", "EVPROF_EXCLUDE=*fetch",
+					       "EVPROF_EXCLUDE=*runner,*fetch"};
+
+	python_needs(python, "ctypes");
+	for (size_t i = 0; i < sizeof(excluded) / sizeof(*excluded); i++) {
+		struct outcome *outcome = run(.python = python, .args = {"-c", tasks_of_decorated},
+					      .env = {evprof_path(), "EVPROF_EVENTS=call", excluded[i]}),
+			       *dump = tool("dump", outcome->trace);
+
+		expect_tasks_of_decorated(outcome, NULL);
+		expect_tasks_of_decorated(outcome, "*runner");
+		expect_tasks_of_decorated(outcome, "*runner,*fetch");
+		if (i < 3 && !python_is_free_threaded(python))
+			expect(dump, strstr(dump->out, "\tn4\n"), "the task's name");
+	}
+}
+
+static const char step_that_blocks[] = "import asyncio, evprof, time\n"
+				       "@evprof.span('slow')\n"
+				       "async def blocks(): time.sleep(1)\n"
+				       "async def main(): await asyncio.get_event_loop().create_task(blocks())\n"
+				       "asyncio.new_event_loop().run_until_complete(main())\n";
+
+/* Without the functions of asyncio, the step is the only one that blocks its loop. */
+SCENARIO_SOME(spans, decorated_step_that_blocks, SUPPORTED)
+{
+	struct outcome *outcome;
+
+	python_needs(python, "ctypes");
+	outcome =
+	    run(.python = python, .args = {"-c", step_that_blocks},
+		.env = {evprof_path(), "EVPROF_EVENTS=call", "EVPROF_TRIGGER=loop>800ms", "EVPROF_EXCLUDE_SYSPATH=1"});
+	expect(outcome, outcome->traces == 2, "%u traces, with the copy of the trigger", outcome->traces);
+}
+
 SCENARIO_SOME(spans, outputs, SUPPORTED)
 {
 	static const char *const parts[] = {"nested", "tasks", "threads", "counters", "stops"};

@@ -40,15 +40,22 @@ static void end(uint32_t number, uint32_t ticks)
 	fixture_event(fixture, thread, WIRE_SPAN_END, number, ticks);
 }
 
-static json_t *table(void)
+static json_t *table_with(const char *options)
 {
+	char words[100];
 	json_t *report;
 
-	run(cmd_report, "--by span --json TRACE");
+	snprintf(words, sizeof(words), "--by span --json %s TRACE", options);
+	run(cmd_report, words);
 	cr_assert(ran.status == 0, "%s", ran.err);
 	report = json_loads(ran.out, 0, NULL);
 	cr_assert(report, "%s", ran.out);
 	return report;
+}
+
+static json_t *table(void)
+{
+	return table_with("");
 }
 
 /* The row of a name, in ns. */
@@ -164,28 +171,96 @@ Test(spans, of_another_thread)
 	json_decref(report);
 }
 
+static void step_of(uint64_t task, unsigned kind)
+{
+	fixture_event(fixture, thread, WIRE_TASK, CODE, 0);
+	fixture_extra(fixture, thread, task << 12);
+	fixture_event(fixture, thread, kind, CODE, 0);
+}
+
+static const char *const filters[] = {"", "--exclude step"};
+
 /* Tasks take turns: a span of one is no child of another's. */
 Test(spans, of_tasks)
 {
-	json_t *report;
-
 	for (uint64_t task = 1; task <= 2; task++) {
-		fixture_event(fixture, thread, WIRE_TASK, CODE, 0);
-		fixture_extra(fixture, thread, task << 12);
-		fixture_event(fixture, thread, WIRE_CALL, CODE, 0);
+		step_of(task, WIRE_CALL);
 		begin(task == 1 ? A : B, task, 10);
 		fixture_event(fixture, thread, WIRE_YIELD, CODE, 10);
 	}
 	for (uint64_t task = 1; task <= 2; task++) {
-		fixture_event(fixture, thread, WIRE_TASK, CODE, 0);
-		fixture_extra(fixture, thread, task << 12);
-		fixture_event(fixture, thread, WIRE_RESUME, CODE, 0);
+		step_of(task, WIRE_RESUME);
 		end((uint32_t)task, 10);
 		fixture_event(fixture, thread, WIRE_RETURN, CODE, 10);
 	}
+	for (size_t i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
+		json_t *report = table_with(filters[i]);
+
+		expect_row(report, "a", "1+0 total 40 own 40 max 40");
+		expect_row(report, "b", "1+0 total 40 own 40 max 40");
+		json_decref(report);
+	}
+}
+
+/* The coroutine in which a span begins may not be recorded: a decorator's. It runs in the task of what it awaits. */
+Test(spans, around_the_steps_of_tasks)
+{
+	for (uint64_t task = 1; task <= 2; task++) {
+		fixture_extended(fixture, thread, WIRE_SPAN_BEGIN, 0, (const uint64_t[]){A, 2 * task, task << 12}, 3,
+				 10);
+		step_of(task, WIRE_CALL);
+		begin(B, 2 * task + 1, 10);
+		fixture_event(fixture, thread, WIRE_YIELD, CODE, 10);
+	}
+	for (uint64_t task = 1; task <= 2; task++) {
+		step_of(task, WIRE_RESUME);
+		end((uint32_t)(2 * task + 1), 10);
+		fixture_event(fixture, thread, WIRE_RETURN, CODE, 10);
+		end((uint32_t)(2 * task), 10);
+	}
+	for (size_t i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
+		json_t *report = table_with(filters[i]);
+
+		expect_row(report, "a", "2+0 total 160 own 60 max 80");
+		expect_row(report, "b", "2+0 total 100 own 100 max 50");
+		json_decref(report);
+	}
+}
+
+Test(spans, of_a_task_without_an_address)
+{
+	json_t *report;
+
+	fixture_extended(fixture, thread, WIRE_SPAN_BEGIN, 0, (const uint64_t[]){A, 1, 0}, 3, 0);
+	begin(B, 2, 10);
+	end(2, 10);
+	end(1, 10);
 	report = table();
-	expect_row(report, "a", "1+0 total 40 own 40 max 40");
-	expect_row(report, "b", "1+0 total 40 own 40 max 40");
+	expect_row(report, "a", "1+0 total 30 own 20 max 30");
+	json_decref(report);
+}
+
+/* A hidden step ends with its function: what a function runs after it, hidden or not, is no part of the task. */
+Test(spans, after_a_hidden_step)
+{
+	json_t *report;
+
+	fixture_code(fixture, process, CODE + 1, "/x/app.py", 9, "loop");
+	fixture_event(fixture, thread, WIRE_CALL, CODE + 1, 0);
+	begin(A, 1, 10);
+	step_of(1, WIRE_CALL);
+	begin(B, 2, 10);
+	fixture_event(fixture, thread, WIRE_YIELD, CODE, 10);
+	begin(B, 3, 10);
+	end(3, 10);
+	end(1, 10);
+	step_of(1, WIRE_RESUME);
+	end(2, 10);
+	fixture_event(fixture, thread, WIRE_RETURN, CODE, 0);
+	fixture_event(fixture, thread, WIRE_RETURN, CODE + 1, 0);
+	report = table_with("--exclude step");
+	expect_row(report, "a", "1+0 total 50 own 40 max 50");
+	expect_row(report, "b", "2+0 total 60 own 60 max 50");
 	json_decref(report);
 }
 

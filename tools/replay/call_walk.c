@@ -63,14 +63,21 @@ static inline bool has_no_times(const struct call_walk *walk)
 
 /* --- tasks --- */
 
-static void note_key(struct call_walk *walk, uint32_t key)
+#define ANNOUNCED (UINT64_C(1) << 63) /* a span of the task has begun, and none of its steps */
+
+static void note_key(struct call_walk *walk, uint32_t task, uint32_t key)
 {
-	if (!walk->replay.thinning)
+	if (!walk->replay.thinning || replay_hides(&walk->replay, key))
 		return;
-	if (grow_for(&walk->task_keys, &walk->task_keys_allocated, walk->task_count, sizeof(key)) < 0)
+	if (grow_for(&walk->task_keys, &walk->task_keys_allocated, task, sizeof(key)) < 0)
 		walk_fail(walk, -ENOMEM);
 	else
-		walk->task_keys[walk->task_count] = key;
+		walk->task_keys[task] = key;
+}
+
+static uint32_t number_task(struct call_walk *walk, uint32_t key)
+{
+	return replay_hides(&walk->replay, key) ? UINT32_MAX - walk->hidden_task_count++ : ++walk->task_count;
 }
 
 /* The end of a task that is thinned is not recorded: what has its address later may be another one. */
@@ -86,34 +93,55 @@ static void forget_thinned_tasks(struct call_walk *walk)
 }
 
 /*
- * The task that this frame starts or continues; 0: none. Until Python 3.9, an exception thrown into a task is reported
+ * The task that this call starts or continues; 0: none. Until Python 3.9, an exception thrown into a task is reported
  * first in the innermost coroutine, where it arrives. That coroutine looks like a task, but its address is unknown, so
  * it gets no task number.
  */
-static uint64_t task_of(struct call_walk *walk, const struct walk_frame *frame)
+static uint64_t task_of(struct call_walk *walk, unsigned kind, uint32_t key)
 {
 	uint64_t *number, found = 0;
 
-	if (frame->kind == WIRE_THROW && !u64_map_take(&walk->tasks, walk->step, &found))
+	if (kind == WIRE_THROW && !u64_map_take(&walk->tasks, walk->step, &found))
 		return 0;
 	number = u64_map_make(&walk->tasks, walk->step);
 	if (!number) {
 		walk_fail(walk, -ENOMEM);
 		return 0;
 	}
-	if (frame->kind == WIRE_THROW)
-		*number = found;
-	else if (frame->kind == WIRE_CALL || !*number) {
-		*number = (uint64_t)walk->step_name << 32 | ++walk->task_count;
-		note_key(walk, frame->key);
+	if (kind == WIRE_THROW) {
+		*number = found & ~ANNOUNCED;
+	} else if (kind == WIRE_CALL || !*number) {
+		uint32_t task = *number & ANNOUNCED ? (uint32_t)*number : number_task(walk, key);
+
+		*number = (uint64_t)walk->step_name << 32 | task;
+		note_key(walk, task, key);
 	}
 	return *number;
+}
+
+/* The task at an address whose code was not recorded at a span's begin. */
+static uint32_t task_of_span(struct call_walk *walk, uint64_t address)
+{
+	uint64_t *number;
+
+	if (!address)
+		return 0;
+	number = u64_map_make(&walk->tasks, address);
+	if (!number) {
+		walk_fail(walk, -ENOMEM);
+		return 0;
+	}
+	if (!*number) {
+		*number = ANNOUNCED | ++walk->task_count;
+		note_key(walk, walk->task_count, 0);
+	}
+	return (uint32_t)*number;
 }
 
 static void take_step(struct call_walk *walk, struct walk_frame *frame)
 {
 	if (frame->key == walk->step_key && frame->kind <= WIRE_THROW) {
-		uint64_t task = task_of(walk, frame);
+		uint64_t task = task_of(walk, frame->kind, frame->key);
 
 		frame->task = (uint32_t)task;
 		frame->task_name = (uint32_t)(task >> 32);
@@ -133,8 +161,66 @@ static void end_step(struct call_walk *walk, const struct walk_frame *frame, uns
 static void expect_step(struct call_walk *walk, uint32_t head, uint64_t task)
 {
 	walk->step_key = replay_key_of(&walk->replay, head);
-	walk->step = replay_hides(&walk->replay, walk->step_key) ? 0 : wire_task_address(task);
+	walk->step = wire_task_address(task);
 	walk->step_name = wire_task_name(task);
+}
+
+/* The innermost step of a task whose function is hidden; NULL: there is none. */
+static const struct walk_hidden_step *hidden_step(struct call_walk *walk)
+{
+	const struct replay *replay = &walk->replay;
+
+	for (; walk->hidden_step_count; walk->hidden_step_count--) {
+		const struct walk_hidden_step *step = &walk->hidden_steps[walk->hidden_step_count - 1];
+
+		if (step->depth <= replay->depth && replay_hidden_at(replay, step->depth) >= step->hidden)
+			return step;
+	}
+	return NULL;
+}
+
+static void begin_hidden_step(struct call_walk *walk, unsigned kind)
+{
+	struct walk_hidden_step step = {.depth = walk->replay.depth,
+					.hidden = replay_hidden_at(&walk->replay, walk->replay.depth),
+					.task = (uint32_t)task_of(walk, kind, walk->step_key),
+					.task_address = walk->step};
+
+	if (grow_by_one(&walk->hidden_steps, &walk->hidden_steps_allocated, walk->hidden_step_count, sizeof(step)))
+		walk_fail(walk, -ENOMEM);
+	else
+		walk->hidden_steps[walk->hidden_step_count++] = step;
+}
+
+static void walk_hidden(void *owner, struct replay *replay, uint32_t head)
+{
+	struct call_walk *walk = owner;
+	unsigned kind = wire_head_kind(head);
+	const struct walk_hidden_step *last;
+	uint64_t number;
+
+	if (walk->step && kind <= WIRE_THROW && replay_key_of(replay, head) == walk->step_key)
+		begin_hidden_step(walk, kind);
+	walk->step = 0;
+	if (replay_begins(kind) || !walk->hidden_step_count)
+		return;
+	last = &walk->hidden_steps[walk->hidden_step_count - 1];
+	if ((kind == WIRE_RETURN || kind == WIRE_UNWIND) && last->depth == replay->depth &&
+	    last->hidden == replay_hidden_at(replay, replay->depth) + 1)
+		u64_map_take(&walk->tasks, last->task_address, &number);
+	hidden_step(walk);
+}
+
+uint32_t walk_task(struct call_walk *walk)
+{
+	const struct walk_hidden_step *hidden = hidden_step(walk);
+
+	if (walk->span_task)
+		return walk->span_task;
+	for (uint32_t i = walk->depth; i-- > (hidden ? hidden->depth : 0);)
+		if (walk->frames[i].task)
+			return walk->frames[i].task;
+	return hidden ? hidden->task : 0;
 }
 
 char *walk_task_name(const struct call_walk *walk, const struct walk_frame *frame)
@@ -159,6 +245,7 @@ static void forget_tasks(struct call_walk *walk)
 	free(walk->task_keys);
 	walk->task_keys = NULL;
 	walk->task_count = walk->task_keys_allocated = 0;
+	walk->hidden_step_count = walk->hidden_task_count = 0;
 	walk->step = 0;
 }
 
@@ -216,6 +303,9 @@ static inline __attribute__((always_inline)) void walk_pop(void *owner, struct r
 	if (__builtin_expect(frame->task != 0, 0))
 		end_step(walk, frame, how);
 	walk->depth--;
+	while (__builtin_expect(walk->hidden_step_count != 0, 0) &&
+	       walk->hidden_steps[walk->hidden_step_count - 1].depth > walk->depth)
+		walk->hidden_step_count--;
 }
 
 static int walk_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
@@ -235,10 +325,14 @@ static int walk_other(void *owner, struct replay *replay, uint32_t head, const u
 			walk->visitor->other(walk->owner, walk, head, extra);
 		return 0;
 	}
-	walk->step = 0;
+	walk->step = walk->span_task = 0;
 	if (wire_head_kind(head) == WIRE_TASK)
 		expect_step(walk, head, *extra);
-	else if (walk->visitor->other)
+	else if (wire_head_kind(head) == WIRE_SPAN_BEGIN && wire_extra_words(head) > 2)
+		walk->span_task = task_of_span(walk, wire_task_address(extra[2]));
+	else if (wire_head_kind(head) == WIRE_SWITCH)
+		walk->hidden_step_count = 0;
+	if (wire_head_kind(head) != WIRE_TASK && walk->visitor->other)
 		walk->visitor->other(walk->owner, walk, head, extra);
 	return 0;
 }
@@ -320,7 +414,8 @@ char *walk_thinned_text(const struct call_walk *walk, const struct walk_thinned 
 	return output_close_memory(&output, &length);
 }
 
-static const struct replay_sink sink = {.push = walk_push, .pop = walk_pop, .other = walk_other, .thin = walk_thin};
+static const struct replay_sink sink = {
+    .push = walk_push, .pop = walk_pop, .other = walk_other, .hidden = walk_hidden, .thin = walk_thin};
 
 /* --- threads --- */
 
@@ -487,6 +582,7 @@ void walk_init(struct call_walk *walk, struct trace *trace, const struct filter 
 void walk_done(struct call_walk *walk)
 {
 	free(walk->frames);
+	free(walk->hidden_steps);
 	forget_tasks(walk);
 }
 

@@ -45,6 +45,14 @@ struct walk_frame {
 	uint64_t task_address;
 };
 
+/* A step of a task whose function is hidden: it runs above so many frames, as one of so many hidden functions. */
+struct walk_hidden_step {
+	uint32_t depth;
+	uint32_t hidden;
+	uint32_t task;
+	uint64_t task_address;
+};
+
 /* What is thinned (EVPROF_BUDGET) in the thread that is read. */
 struct walk_thinned {
 	uint64_t cpu_ns;      /* of the change; 0: none */
@@ -85,6 +93,11 @@ struct call_walk {
 	uint64_t step; /* task of the next call, 0: none; step_key is the call's key */
 	uint32_t step_key;
 	uint32_t step_name;
+	uint32_t span_task;		       /* of the span that begins, if the event has it */
+	struct walk_hidden_step *hidden_steps; /* that run; the last ones may have ended */
+	uint32_t hidden_step_count;
+	size_t hidden_steps_allocated;
+	uint32_t hidden_task_count;
 	uint64_t look_back; /* number of events that may still be read before time ranges */
 };
 
@@ -148,6 +161,12 @@ static inline uint32_t walk_line(const struct call_walk *walk, const struct walk
 {
 	return frame->instruction ? trace_line(walk->process, frame->key / 2, frame->instruction) : 0;
 }
+
+/*
+ * For spans: the number of the task that runs, or of the span that begins; 0: none. Of tasks whose functions are hidden
+ * the numbers count down from UINT32_MAX.
+ */
+uint32_t walk_task(struct call_walk *walk);
 
 /* The label of a task: "task NAME (function) #2", or "task function #2" if it has no name. NULL: no memory. */
 char *walk_task_name(const struct call_walk *walk, const struct walk_frame *frame);

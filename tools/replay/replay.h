@@ -111,6 +111,8 @@ struct replay_sink {
 	 * without their words. A result other than 0 makes replay_run() return after the event.
 	 */
 	int (*other)(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra);
+	/* After a call or an end of a hidden function. */
+	void (*hidden)(void *owner, struct replay *replay, uint32_t head);
 	/* After a WIRE_THIN or WIRE_THIN_END. */
 	void (*thin)(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra);
 };
@@ -255,6 +257,12 @@ static inline uint32_t replay_placed(const struct replay *replay)
 	return UINT32_MAX;
 }
 
+/* The number of hidden functions that run above so many frames, and below the next one. */
+static inline uint32_t replay_hidden_at(const struct replay *replay, uint32_t depth)
+{
+	return depth ? replay->frames[depth - 1].hidden : replay->hidden_base;
+}
+
 /* Counts a call or an end of a hidden function. */
 static inline void replay_note_hidden(struct replay *replay, bool begins, bool python)
 {
@@ -334,9 +342,11 @@ static inline __attribute__((always_inline)) void replay_call(struct replay *rep
 	unsigned kind = wire_head_kind(head);
 	uint32_t key = replay_key_of(replay, head);
 
-	if (replay_hides(replay, key))
+	if (replay_hides(replay, key)) {
 		replay_note_hidden(replay, replay_begins(kind), !(key & 1));
-	else if (replay_begins(kind))
+		if (sink->hidden)
+			sink->hidden(owner, replay, head);
+	} else if (replay_begins(kind))
 		replay_push(replay, key, kind, sink, owner);
 	else if (replay->depth && replay->frames[replay->depth - 1].key == key)
 		replay_pop(replay, kind, sink, owner);

@@ -13,14 +13,12 @@
 #define THREAD_SHIFT 40
 
 /* The numbers of thread, greenlet and task in one word; not 0. Numbers that do not fit share a context. */
-static uint64_t context_of(const struct call_walk *walk)
+static uint64_t context_of(struct call_walk *walk)
 {
-	uint64_t mask = (UINT64_C(1) << GREENLET_SHIFT) - 1, task = 0;
+	uint64_t mask = (UINT64_C(1) << GREENLET_SHIFT) - 1;
 
-	for (uint32_t i = walk->depth; i-- > 0 && !task;)
-		task = walk->frames[i].task;
 	return ((uint64_t)walk->thread->number + 1) << THREAD_SHIFT | (walk_greenlet(walk) & mask) << GREENLET_SHIFT |
-	       (task & mask);
+	       (walk_task(walk) & mask);
 }
 
 static struct span *find(const struct spans *spans, uint64_t number)
