@@ -18,8 +18,8 @@
  * requests.c adds none there.
  */
 #define RELEASES __attribute__((section("evprof_releases")))
-extern const char __start_evprof_releases[] __attribute__((visibility("hidden")));
-extern const char __stop_evprof_releases[] __attribute__((visibility("hidden")));
+extern const char __start_evprof_releases[] __attribute__((weak, visibility("hidden"))); /* a test links without it */
+extern const char __stop_evprof_releases[] __attribute__((weak, visibility("hidden")));
 
 /*
  * Whether the program's native allocations reach evprof. If they do not, a line says why, and the trace has it. Once,
