@@ -3,6 +3,7 @@
  * oracle is the program, which counts its calls, looks at its own descriptors, threads, hooks and allocators, and goes
  * on as before.
  */
+#include <dirent.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -499,6 +500,105 @@ SCENARIO(attach, before_it_imports, 6)
 	expect(outcome, outcome->status == 0, "it waits until Python runs");
 	expect(outcome, kill(loop->pid, 0) == 0, "the program goes on");
 	expect(outcome, !strcmp(text_of(loop->log), "starts\n"), "nothing is printed: %s", text_of(loop->log));
+	background_stop(loop);
+}
+
+/* A Python of another user, in namespaces of its own, where a folder of its own is mounted on /tmp. */
+#define SYSTEM_PYTHON "/usr/bin/python3"
+#define USER "12345"
+
+static const char in_its_namespaces[] =
+    "import ctypes, os, sys, time\n"
+    "mount = ctypes.CDLL(None, use_errno=True).mount\n"
+    "if mount(b'none', b'/', None, 1 << 14 | 1 << 18, None) or mount(b'tmp', b'/tmp', None, 4096, "
+    "None):\n"
+    "    sys.exit('no mounts: errno %d' % ctypes.get_errno())\n"
+    "victim, end = os.open('victim', os.O_PATH), time.time() + 60\n"
+    "def seize():\n"
+    "    for name in os.listdir('/tmp'):\n"
+    "        path = '/tmp/' + name + '/socket'\n"
+    "        if os.path.exists(path):\n"
+    "            return mount(b'/proc/self/fd/%d' % victim, path.encode(), None, 4096, None) == 0\n"
+    "if sys.argv[1] == 'seize' and not os.fork():\n"
+    "    while time.time() < end and not seize(): pass\n"
+    "    os._exit(0)\n"
+    "print('ready', flush=True)\n"
+    "def work(): time.sleep(0.001)\n"
+    "while time.time() < end: work()\n";
+
+/* folder: gets the folder that it has as /tmp; victim: a file of root's beside it. */
+static struct background *start_apart(const char *what, char **folder, char **victim)
+{
+	struct background *loop;
+	struct outcome *outcome;
+
+	if (geteuid() != 0)
+		cr_skip_test("needs root");
+	outcome = run(.how = JOB_BARE, .args = {"sh", "-c",
+						"chmod 711 . && mkdir tmp && chown " USER ":" USER
+						" tmp && echo host >victim && setpriv "
+						"--reuid " USER " --regid " USER
+						" --clear-groups unshare -Urmn " SYSTEM_PYTHON " -c 'import ctypes'"});
+	if (outcome->status)
+		cr_skip_test("no namespaces of another user here: %s", outcome->err);
+	*folder = path_in(outcome, "tmp");
+	*victim = path_in(outcome, "victim");
+	loop = background_start(
+	    &(const struct job){.how = JOB_BARE,
+				.directory = outcome->directory,
+				.args = {"setpriv", "--reuid", USER, "--regid", USER, "--clear-groups", "unshare",
+					 "-Urmn", SYSTEM_PYTHON, "-c", in_its_namespaces, what}});
+	for (time_t end = time(NULL) + 60; !strstr(text_of(loop->log), "ready") && time(NULL) < end;)
+		usleep(10000);
+	if (!strstr(text_of(loop->log), "ready"))
+		cr_skip_test("it cannot mount: %s", text_of(loop->log));
+	return loop;
+}
+
+static unsigned files_in(const char *folder)
+{
+	DIR *directory = opendir(folder);
+	unsigned count = 0;
+
+	cr_assert(directory);
+	for (struct dirent *entry; (entry = readdir(directory));)
+		count += entry->d_name[0] != '.';
+	closedir(directory);
+	return count;
+}
+
+/* Root attaches. The process mounts a file of the host where its socket is, before that becomes the process's. */
+SCENARIO(attach, a_mount_in_its_tmp, SCENARIO_ONCE)
+{
+	struct background *loop;
+	struct outcome *outcome;
+	char *folder, *victim;
+	struct stat status;
+
+	(void)python;
+	needs_no_sanitizer();
+	loop = start_apart("seize", &folder, &victim);
+	outcome = tool("attach", "--for=100ms", "-o", text("%s.evp", loop->log), text("%d", (int)loop->pid));
+	cr_assert(stat(victim, &status) == 0);
+	expect(outcome, status.st_uid == 0 && status.st_gid == 0, "the host's file is user %u's now",
+	       (unsigned)status.st_uid);
+	background_stop(loop);
+}
+
+/* In its user namespace, root has no number, so the process does not trust root's collector. */
+SCENARIO(attach, in_another_user_namespace, SCENARIO_ONCE)
+{
+	struct background *loop;
+	struct outcome *outcome;
+	char *folder, *victim;
+
+	(void)python;
+	needs_no_sanitizer();
+	loop = start_apart("wait", &folder, &victim);
+	outcome = tool("attach", "-o", text("%s.evp", loop->log), text("%d", (int)loop->pid));
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "attach as its user"), "a line");
+	expect(outcome, files_in(folder) == 0, "its /tmp is as before");
+	expect(outcome, strstr(tool("detach", text("%d", (int)loop->pid))->err, "not recorded"), "it is detached");
 	background_stop(loop);
 }
 

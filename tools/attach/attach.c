@@ -193,7 +193,7 @@ static int send_file(const struct target *target, struct script *script, char *w
 {
 	size_t length;
 	const char *text = write_script(script, 0, &length);
-	int r = folder_write(script->folder, target, FOLDER_SCRIPT, text, length - 1);
+	int r = folder_write(script->folder, FOLDER_SCRIPT, text, length - 1);
 
 	if (r < 0)
 		return complain(why, bytes, "cannot write to %s: %s", script->folder->path, strerror(-r));
@@ -215,7 +215,7 @@ static bool sees(const struct target *target, const char *path)
 static int prepare_files(const struct target *target, struct script *script)
 {
 	const struct attach_request *request = script->request;
-	int r = folder_write(script->folder, target, FOLDER_ANSWER, "", 0);
+	int r = folder_write(script->folder, FOLDER_ANSWER, "", 0);
 
 	snprintf(script->answer, sizeof(script->answer), "%s/" FOLDER_ANSWER, script->folder->path);
 	snprintf(script->library, sizeof(script->library), "%s", request->library);

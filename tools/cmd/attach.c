@@ -289,21 +289,14 @@ static void wait_for(const struct attaching *attaching)
 }
 
 /* Removes the socket of a collector in the process's /tmp. */
-static void remove_meeting(const struct attaching *attaching)
+static void remove_meeting(struct attaching *attaching)
 {
-	char *folder = strdup(attaching->at);
-	char *name = folder ? strrchr(folder, '/') : NULL;
-
-	if (name && strstr(folder, "/tmp/evprof-attach-") && strcmp(name, "/socket") == 0) {
-		unlink(folder);
-		*name = 0;
-		rmdir(folder);
-	}
-	free(folder);
+	if (attaching->meeting.fd >= 0 || folder_find(&attaching->meeting, &attaching->target, attaching->at) == 0)
+		folder_remove(&attaching->meeting);
 }
 
 /* Asks the process to detach. Returns once its trace is complete: 0, or -1 after a line. */
-static int leave(const struct attaching *attaching)
+static int leave(struct attaching *attaching)
 {
 	cli_interrupted = 0; /* it ended the wait for --for; another one ends this wait */
 	if (ask(attaching, "detach", "") < 0)
@@ -340,16 +333,15 @@ static int detach(struct attaching *attaching)
 /* Starts a private collector where the process reaches it. session: for EVPROF_SESSION. 0, or -1 after a line. */
 static int start_collector(struct attaching *attaching, char *session, size_t bytes)
 {
-	char id[CONTROL_SESSION_DIGITS + 1], name[NETWORK_NAME_BYTES], here[128], there[128];
+	char id[CONTROL_SESSION_DIGITS + 1], name[NETWORK_NAME_BYTES], there[128];
+	bool meets = !attaching->target.same_network;
 	int r = run_session_id(id);
 
 	network_name(name);
-	snprintf(here, sizeof(here), "%s", name);
 	snprintf(there, sizeof(there), "%s", name);
-	if (r == 0 && !attaching->target.same_network) {
+	if (r == 0 && meets) {
 		r = folder_make(&attaching->meeting, &attaching->target);
-		snprintf(here, sizeof(here), "%s/socket", attaching->meeting.here);
-		snprintf(there, sizeof(there), "%s/socket", attaching->meeting.path);
+		snprintf(there, sizeof(there), "%s/" FOLDER_SOCKET, attaching->meeting.path);
 	}
 	if (r < 0) {
 		output_message("evprof attach: cannot make a socket for process %d: %s", (int)attaching->target.pid,
@@ -357,11 +349,8 @@ static int start_collector(struct attaching *attaching, char *session, size_t by
 		return -1;
 	}
 	snprintf(session, bytes, "%s:%d:0:%s", id, (int)attaching->target.own_pid, there);
-	r = run_collector_start(here, attaching->places.collector);
-	if (r == 0 && !attaching->target.same_network && geteuid() != attaching->target.user &&
-	    lchown(here, attaching->target.user, attaching->target.group) < 0)
-		r = -1;
-	return r;
+	return run_collector_start(meets ? folder_listen(&attaching->meeting) : run_socket_listen(name), there,
+				   attaching->places.collector);
 }
 
 static int ask_to_attach(struct attaching *attaching)
@@ -378,25 +367,19 @@ static int ask_to_attach(struct attaching *attaching)
 	return ask(attaching, "attach", settings);
 }
 
-/* Nobody joins the collector, which ends by itself. */
-static void remove_failed(struct attaching *attaching)
+/* The process has joined, and no collector writes its trace: it is left as it was. */
+static int give_up(struct attaching *attaching, bool found)
 {
-	char socket[128];
-
-	if (attaching->meeting.fd < 0)
-		return;
-	snprintf(socket, sizeof(socket), "%s/socket", attaching->meeting.here);
-	unlink(socket);
-	folder_remove(&attaching->meeting);
-}
-
-/* The process has joined, and its collector writes nothing: it is left as it was. */
-static int give_up(struct attaching *attaching)
-{
-	output_message("evprof attach: process %d is not recorded: %s", (int)attaching->target.pid,
-		       attaching->error[0] ? attaching->error : "its collector writes no trace");
+	if (found)
+		output_message("evprof attach: process %d is not recorded: %s", (int)attaching->target.pid,
+			       attaching->error[0] ? attaching->error : "its collector writes no trace");
+	else
+		output_message("evprof attach: process %d joined a collector that does not have it; its stderr has the "
+			       "reason. In a user namespace of its own, attach as its user",
+			       (int)attaching->target.pid);
 	if (find_target(attaching, attaching->target.pid) == 0)
 		leave(attaching);
+	remove_meeting(attaching);
 	return CLI_FAILED;
 }
 
@@ -406,6 +389,7 @@ static int attach(struct attaching *attaching)
 	/* Of a private collector. What a name with %p and the like becomes, only the collector knows. */
 	bool known =
 	    !socket_of(attaching) && output_path(attaching, attaching->target.pid, output) && !strchr(output, '%');
+	bool found;
 
 	if (known && !verb_can_write(attaching->verb, output))
 		return CLI_FAILED;
@@ -413,17 +397,12 @@ static int attach(struct attaching *attaching)
 		return CLI_FAILED;
 	cli_catch_interrupt(); /* from here on it ends what has begun */
 	if (ask_to_attach(attaching) < 0) {
-		remove_failed(attaching);
+		folder_remove(&attaching->meeting); /* nobody joins its collector, which ends by itself */
 		return CLI_FAILED;
 	}
-	if (!find_recording(attaching)) {
-		output_message("evprof attach: process %d joined a collector that does not have it; its stderr has the "
-			       "reason",
-			       (int)attaching->target.pid);
-		return CLI_FAILED;
-	}
-	if (attaching->off)
-		return give_up(attaching);
+	found = find_recording(attaching);
+	if (!found || attaching->off)
+		return give_up(attaching, found);
 	/* JSON has no path that is not UTF-8; a private collector writes to the one that was asked for. */
 	if (!attaching->trace[0] && known)
 		snprintf(attaching->trace, sizeof(attaching->trace), "%s", output);

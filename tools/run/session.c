@@ -195,14 +195,18 @@ int run_collector_program(const char *collector, char *const *argv, const int *f
 	return -error;
 }
 
-int run_collector_start(const char *socket, const char *collector)
+int run_socket_listen(const char *name)
+{
+	return open_socket(name, true);
+}
+
+int run_collector_start(int listening, const char *name, const char *collector)
 {
 	char *argv[] = {(char *)"evprof-collector", (char *)"--private", NULL};
-	int listening, error;
+	int error;
 
-	listening = open_socket(socket, true);
 	if (listening < 0)
-		return print_error("cannot listen at", socket, -listening);
+		return print_error("cannot listen at", name, -listening);
 	error = run_collector_program(collector, argv, &listening, 1);
 	close(listening);
 	return error ? print_error("cannot start", collector, -error) : 0;
@@ -214,7 +218,7 @@ static int start_private(struct run_session *session, const char *collector)
 	if (!session->socket)
 		return print_error("cannot start", collector, ENOMEM);
 	network_name(session->socket);
-	return run_collector_start(session->socket, collector);
+	return run_collector_start(run_socket_listen(session->socket), session->socket, collector);
 }
 
 /* --- the session --- */

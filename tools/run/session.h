@@ -21,11 +21,15 @@ struct run_session {
  * path. Returns 0, or -1 after an error on stderr.
  */
 int run_session_open(struct run_session *session, const char *socket, const char *collector, const char *output);
+
+/* Makes a socket that listens there: '@' and an abstract name, or a path. Returns it or -errno. */
+int run_socket_listen(const char *name);
+
 /*
- * Starts a private collector, which listens there: '@' and an abstract name, or a path. It ends with the processes that
- * join it. Returns 0, or -1 after an error on stderr.
+ * Starts a private collector, which listens at this socket, and closes that. It ends with the processes that join it.
+ * name: for the line. A socket that is -errno was not made. Returns 0, or -1 after an error on stderr.
  */
-int run_collector_start(const char *socket, const char *collector);
+int run_collector_start(int listening, const char *name, const char *collector);
 
 /*
  * Starts the collector's program with these descriptors from CONTROL_LISTEN_FD on, as a grandchild: it outlives this
