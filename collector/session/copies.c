@@ -18,6 +18,7 @@
 #define HOLD_MS 120000
 #define ASKED_PAUSE_NS UINT64_C(1000000000) /* between two copies that are asked for */
 #define ASKED_MAX 1000u			    /* of a session: each is a file */
+#define FINISH_NS UINT64_C(60000000000)	    /* for copies, once the trace is closed: the session waits for them */
 #define LAST_NS UINT64_C(30000000000)	    /* of a trace that keeps all */
 
 struct copy {
@@ -160,11 +161,15 @@ bool copies_check(struct copies *copies, struct trace_output *trace, uint64_t no
 {
 	struct copy **link = &copies->first, *copy;
 
+	if (trace->closed && !copies->until_ns)
+		copies->until_ns = now_ns + FINISH_NS;
 	while ((copy = *link)) {
 		bool writes = !trace->failed && !trace->closed;
 
 		if (copy->process && writes && process_is_read(copy->process, copy->until_ns, now_ns))
 			start(copy, trace);
+		if (trace->closed && now_ns >= copies->until_ns)
+			tool_run_kill(&copy->run);
 		if (copy->run.running || (copy->process && writes)) {
 			link = &copy->next;
 			continue;

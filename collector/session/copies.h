@@ -21,8 +21,9 @@ struct trace_output;
 struct copies {
 	struct copy *first;
 	unsigned count;
-	unsigned asked;	  /* copies that processes have asked for, so far */
-	uint64_t next_ns; /* such a copy is not made before */
+	unsigned asked;	   /* copies that processes have asked for, so far */
+	uint64_t next_ns;  /* such a copy is not made before */
+	uint64_t until_ns; /* the trace is closed: copies are made until then; 0: it is not */
 };
 
 struct copy_wish {

@@ -4,10 +4,12 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tools/util/digits.h"
@@ -277,4 +279,68 @@ Test(text, digits)
 	}
 	for (uint64_t value = 0; value < 100000; value++)
 		expect_digits(value * 10007);
+}
+
+/* ---- pipes in a folder where anybody may write ------------------------------------------------------------------- */
+
+static char shared_folder[] = "/tmp/evprof-shared-XXXXXX";
+static char pipe_path[64];
+
+static void make_pipe(void)
+{
+	cr_assert(mkdtemp(shared_folder) && chmod(shared_folder, 01777) == 0);
+	snprintf(pipe_path, sizeof(pipe_path), "%s/pipe", shared_folder);
+	cr_assert(mkfifo(pipe_path, 0666) == 0);
+}
+
+static void remove_pipe(void)
+{
+	unlink(pipe_path);
+	rmdir(shared_folder);
+}
+
+TestSuite(pipes, .init = make_pipe, .fini = remove_pipe, .timeout = 60);
+
+/* Nobody reads it: each would wait for ever. */
+Test(pipes, of_a_stranger_are_refused)
+{
+	struct output output;
+	char link[80];
+
+	if (geteuid() != 0)
+		cr_skip_test("only root can make what belongs to another user");
+	cr_assert(chown(pipe_path, 65534, 65534) == 0);
+	snprintf(link, sizeof(link), "%s.link", shared_folder);
+	cr_assert(symlink(pipe_path, link) == 0);
+	cr_expect_eq(output_open(&output, pipe_path), -EACCES);
+	cr_expect_eq(output_open(&output, link), -EACCES, "our own link leads there");
+	unlink(link);
+}
+
+Test(pipes, hold_no_trace)
+{
+	struct output output;
+
+	cr_expect_eq(output_open_trace(&output, pipe_path), -ESPIPE);
+	cr_expect_eq(output_open_trace(&output, "/dev/null"), 0);
+	output_abandon(&output);
+}
+
+/* As before: opening waits for the reader, who gets all. */
+Test(pipes, of_our_own_are_written)
+{
+	struct output output;
+	char bytes[8] = "";
+	pid_t child = fork();
+	int status = 0, fd;
+
+	if (child == 0) {
+		usleep(50000);
+		fd = open(pipe_path, O_RDONLY);
+		_exit(read(fd, bytes, 4) == 4 && strcmp(bytes, "text") == 0 ? 0 : 1);
+	}
+	cr_assert(output_open(&output, pipe_path) == 0);
+	output_string(&output, "text");
+	cr_expect_eq(output_close(&output), 0);
+	cr_expect(waitpid(child, &status, 0) == child && status == 0);
 }

@@ -294,7 +294,7 @@ int alive_write(struct alive_follow *follow, const char *kinds, int fd)
 int alive_write_file(struct alive_follow *follow, const char *kinds, const char *path, const char *like)
 {
 	struct output output;
-	int error = output_open(&output, path), fd;
+	int error = output_open_trace(&output, path), fd;
 
 	if (!error) {
 		if (like)
@@ -307,6 +307,6 @@ int alive_write_file(struct alive_follow *follow, const char *kinds, const char 
 			error = output_close(&output);
 	}
 	if (error)
-		output_message("evprof cut: cannot write %s: %s", path, strerror(-error));
+		output_complain("cut", path, error);
 	return error;
 }

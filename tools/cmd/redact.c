@@ -63,7 +63,7 @@ static int redact_trace(const struct request *request, const char *path)
 	umask(077); /* only the owner may read the contents of a trace */
 	error = redact_write_file(&request->redact, trace, to, request->in_place);
 	if (error)
-		output_message("evprof redact: cannot write %s: %s", to, strerror(-error));
+		output_complain("redact", to, error);
 	return verb_close(trace, error);
 }
 

@@ -312,6 +312,6 @@ bool verb_can_write(const char *verb, const char *path)
 			output_abandon(&output);
 	}
 	if (error)
-		output_message("evprof %s: cannot write %s: %s", verb, path, strerror(-error));
+		output_complain(verb, path, error);
 	return !error;
 }

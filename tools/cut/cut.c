@@ -105,7 +105,7 @@ int cut_write_file(struct trace *trace, const struct cut_stretch *stretch, const
 		   struct progress *progress, const char *verb, const char *path, bool in_place)
 {
 	struct output output;
-	int error = output_open(&output, path), fd;
+	int error = output_open_trace(&output, path), fd;
 
 	if (!error) {
 		if (in_place)
@@ -118,6 +118,6 @@ int cut_write_file(struct trace *trace, const struct cut_stretch *stretch, const
 			error = output_close(&output);
 	}
 	if (error)
-		output_message("evprof %s: cannot write %s: %s", verb, path, strerror(-error));
+		output_complain(verb, path, error);
 	return error;
 }

@@ -409,7 +409,7 @@ int redact_write_file(const struct redact *redact, struct trace *trace, const ch
 {
 	struct redacting own = {.redact = redact, .trace = trace};
 	struct output output;
-	int error = output_open(&output, path), fd;
+	int error = output_open_trace(&output, path), fd;
 
 	if (error)
 		return error;

@@ -59,21 +59,25 @@ static char *path_to_replace(const char *path)
 	return real ? real : strdup(path);
 }
 
-/*
- * Whether the path is another user's link in a world-writable folder. The kernel does not follow such links with
- * fs.protected_symlinks, but that may be off, and realpath() does not check it.
- */
-static bool is_strangers_link(const char *path)
+/* Whether another user has put this into a world-writable folder, such as /tmp, where anybody may write. */
+static bool is_strangers(const char *path, const struct stat *status)
 {
 	const char *slash = strrchr(path, '/');
 	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-	struct stat link, above;
-	bool strange = folder && lstat(path, &link) == 0 && S_ISLNK(link.st_mode) && stat(folder, &above) == 0 &&
-		       (above.st_mode & S_ISVTX) && (above.st_mode & S_IWOTH) && link.st_uid != geteuid() &&
-		       link.st_uid != above.st_uid;
+	struct stat above;
+	bool strange = folder && stat(folder, &above) == 0 && (above.st_mode & S_ISVTX) && (above.st_mode & S_IWOTH) &&
+		       status->st_uid != geteuid() && status->st_uid != above.st_uid;
 
 	free(folder);
 	return strange;
+}
+
+/* The kernel does not follow such links with fs.protected_symlinks, but that may be off, and realpath() ignores it. */
+static bool is_strangers_link(const char *path)
+{
+	struct stat link;
+
+	return lstat(path, &link) == 0 && S_ISLNK(link.st_mode) && is_strangers(path, &link);
 }
 
 /* Takes ownership of path. */
@@ -109,12 +113,34 @@ static void release_buffer(struct output *output)
 	output->fd = -1;
 }
 
-/* Whether the path is a device or pipe, which is written directly: a new file cannot replace it. */
-static int is_special(const char *path)
+/*
+ * Opens a device or pipe, which is written directly: a new file cannot replace it. What is looked at is what is opened.
+ * A stranger's pipe would wait for ever, or get what is written. Returns the descriptor, -ENOENT where there is no such
+ * thing, or another -errno.
+ */
+static int open_special(const char *path)
 {
+	int place = open(path, O_PATH | O_CLOEXEC), fd = -ENOENT;
+	char name[32], *real;
 	struct stat status;
 
-	return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+	if (place < 0 || fstat(place, &status) < 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) {
+		if (place >= 0)
+			close(place);
+		return -ENOENT;
+	}
+	real = realpath(path, NULL); /* NULL: of a descriptor, in /dev/fd */
+	if (is_strangers(real ? real : path, &status)) {
+		fd = -EACCES;
+	} else {
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", place);
+		fd = open(name, O_WRONLY | O_CLOEXEC);
+		if (fd < 0)
+			fd = errno == ENOENT ? -ENXIO : -errno;
+	}
+	free(real);
+	close(place);
+	return fd;
 }
 
 bool output_is_at(int fd, const char *path)
@@ -145,15 +171,35 @@ int output_open(struct output *output, const char *path)
 	} else if (is_stdout(path)) {
 		output->fd = dup(STDOUT_FILENO);
 		error = output->fd < 0 ? -errno : 0;
-	} else if (is_special(path)) {
-		output->fd = open(path, O_WRONLY | O_CLOEXEC);
-		error = output->fd < 0 ? -errno : 0;
 	} else {
-		error = open_temporary(output, path_to_replace(path));
+		output->fd = open_special(path);
+		error = output->fd == -ENOENT ? open_temporary(output, path_to_replace(path))
+			: output->fd < 0      ? output->fd
+					      : 0;
 	}
 	if (error)
 		release_buffer(output);
 	return error;
+}
+
+int output_open_trace(struct output *output, const char *path)
+{
+	struct stat status;
+	int error = stat(path, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))
+			? -ESPIPE
+			: output_open(output, path);
+
+	if (!error && lseek(output->fd, 0, SEEK_CUR) < 0) {
+		error = -ESPIPE;
+		output_abandon(output);
+	}
+	return error;
+}
+
+void output_complain(const char *verb, const char *path, int error)
+{
+	output_message("evprof %s: cannot write %s: %s", verb, path,
+		       error == -ESPIPE ? "a trace needs a regular file" : strerror(-error));
 }
 
 int output_open_beside(struct output *output, const char *path)

@@ -31,10 +31,16 @@ struct output {
 
 /*
  * Opens an output. path "-" or NULL is stdout. A file is written under a temporary name in the same folder; a signal
- * that ends evprof removes it. A link is followed, except another user's link in a world-writable folder such as /tmp:
- * -EACCES. Returns 0, -ENOMEM, or the -errno of opening.
+ * that ends evprof removes it. A link is followed, and a pipe or device written directly, except another user's in a
+ * world-writable folder such as /tmp: -EACCES. Returns 0, -ENOMEM, or the -errno of opening.
  */
 int output_open(struct output *output, const char *path);
+
+/* The same for a trace, which is not written from its beginning to its end: -ESPIPE for a pipe, without a wait. */
+int output_open_trace(struct output *output, const char *path);
+
+/* Prints the line for an error of either. */
+void output_complain(const char *verb, const char *path, int error);
 
 /*
  * Opens a file whose name the user did not give, in a folder where others may write. An existing link is replaced,
