@@ -81,6 +81,7 @@ bool copies_add(struct copies *copies, struct loop *loop, struct trace_output *t
 	}
 	copy->pid = wish->pid;
 	copy->loop = loop;
+	copy->run.status = -1;
 	copy->process = wish->process;
 	copy->until_ns = clock_now_ns(); /* what was recorded so far is older */
 	copy->since_ns = begin_of(trace, wish, copy->until_ns);
@@ -149,8 +150,9 @@ static void let_user_read(const struct trace_output *trace, const char *path)
 /* Of a trace that is incomplete, a copy is made all the same. */
 static void finish(const struct copy *copy, const struct trace_output *trace)
 {
-	if (access(copy->path, F_OK) < 0) {
-		log_warning("what process %d did last is not copied: %s is missing", copy->pid, copy->path);
+	if (!tool_run_wrote(&copy->run) || access(copy->path, F_OK) < 0) {
+		log_warning("what process %d did last is not copied: evprof cut has not written %s", copy->pid,
+			    copy->path);
 		return;
 	}
 	let_user_read(trace, copy->path);
@@ -169,7 +171,7 @@ bool copies_check(struct copies *copies, struct trace_output *trace, uint64_t no
 		if (copy->process && writes && process_is_read(copy->process, copy->until_ns, now_ns))
 			start(copy, trace);
 		if (trace->closed && now_ns >= copies->until_ns)
-			tool_run_kill(&copy->run);
+			tool_run_stop(&copy->run);
 		if (copy->run.running || (copy->process && writes)) {
 			link = &copy->next;
 			continue;

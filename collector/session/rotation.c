@@ -102,7 +102,7 @@ static void convert(struct rotation *rotation, const char *formats)
 
 static void note_made(struct rotation *rotation, const struct trace_output *trace, const char *formats, uint64_t now_ns)
 {
-	rotation->made = access(rotation->path, F_OK) == 0;
+	rotation->made = tool_run_wrote(&rotation->run) && access(rotation->path, F_OK) == 0;
 	if (rotation->made) {
 		let_user_read(rotation, trace);
 		log_info("%s is complete", rotation->path);

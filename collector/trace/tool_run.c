@@ -46,7 +46,8 @@ static void run_ended(struct loop_source *source)
 	loop_remove(run->loop, source);
 	close(source->fd);
 	run->running = false;
-	run->failed = info.si_code != CLD_EXITED || info.si_status != 0;
+	run->status = info.si_code == CLD_EXITED ? info.si_status : -1;
+	run->failed = run->status != 0;
 }
 
 /* In the child: our signals are blocked, because a signalfd has them. */
@@ -100,9 +101,16 @@ void tool_run_start(struct tool_run *run, struct loop *loop, const char *const *
 	run->loop = loop;
 	error = start_run(run, argv);
 	run->running = error == 0;
+	run->status = -1;
 	run->failed = error != 0;
 	if (error)
 		log_error("cannot start evprof %s: %s", argv[1], strerror(-error));
+}
+
+/* 1 and 3: the "Exit status" of evprof cut --help. */
+bool tool_run_wrote(const struct tool_run *run)
+{
+	return run->status == 0 || run->status == 1 || run->status == 3;
 }
 
 void tool_run_wait(struct tool_run *run, int ms)

@@ -18,6 +18,7 @@ struct tool_run {
 	struct loop *loop;
 	bool running;
 	bool failed; /* it could not be started, or its exit status was not 0 */
+	int status;  /* its exit status; -1: it runs, was ended, or could not be started */
 };
 
 /*
@@ -25,6 +26,9 @@ struct tool_run {
  * are used during the call only. Errors set `failed`; a failure to start is also logged.
  */
 void tool_run_start(struct tool_run *run, struct loop *loop, const char *const *argv);
+
+/* Whether a verb that writes a trace has ended and written it. It has also of one that is incomplete, or grows. */
+bool tool_run_wrote(const struct tool_run *run);
 
 /* Waits for its end, for so long at most. For a collector that ends itself. */
 void tool_run_wait(struct tool_run *run, int ms);
