@@ -73,3 +73,43 @@ Test(redact, words_of_command_line_and_title, .fini = end_trace)
 		      strstr(ran.out, "\"title\": \"\"") && strstr(ran.out, "\"title\": \"parent *\""),
 		  "%s", ran.out);
 }
+
+/* A title that was set before the process joined is its only argument, and has named the program. */
+Test(redact, words_of_an_earlier_title, .fini = end_trace)
+{
+	static const struct {
+		const char *argv, *program, *shown;
+	} cases[] = {
+	    {"[\"worker: --key=alice\"]", "worker__--key_alice", "worker: * worker_"},
+	    {"[\"worker: a/alice\",\"\",\"\"]", "alice", "worker: * worker_"},
+	    {"[\"python app.py alice\"]", "python_app.py_alice", "python * python"},
+	    {"[\"/a b/python3\",\"x.py\"]", "x", "/a * x"},
+	    {"[\"/b/python3\",\"x.py\"]", "x", "/b/python3 x"},
+	    {"[\"worker\"]", "worker", "worker worker"},
+	};
+	json_t *info, *one;
+	char shown[128];
+	size_t i;
+
+	fixture = fixture_new();
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		process = fixture_process(fixture, 10 + (int)i, 1);
+		fixture_meta(fixture, process,
+			     "{\"type\":\"process\",\"process\":%u,\"pid\":20,\"python\":\"3.11.2\","
+			     "\"events\":[\"call\"],\"argv\":%s,\"program\":\"%s\"}",
+			     process, cases[i].argv, cases[i].program);
+	}
+	cr_assert_eq(run(cmd_redact, "--argv --in-place TRACE"), 0, "%s", ran.err);
+	cr_assert_eq(run(cmd_info, "--json TRACE"), 0, "%s", ran.err);
+	cr_expect(!strstr(ran.out, "alice"), "%s", ran.out);
+	info = json_loads(ran.out, 0, NULL);
+	json_array_foreach(json_object_get(info, "processes"), i, one)
+	{
+		snprintf(shown, sizeof(shown), "%s %s",
+			 json_string_value(json_array_get(json_object_get(one, "argv"), 0)),
+			 json_string_value(json_object_get(one, "program")));
+		cr_expect_str_eq(shown, cases[i].shown);
+	}
+	cr_expect_eq(json_array_size(json_object_get(info, "processes")), sizeof(cases) / sizeof(*cases));
+	json_decref(info);
+}

@@ -7,10 +7,12 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "evprof/json_memory.h"
+#include "evprof/proc.h"
 #include "file/columns.h"
 #include "file/trace_writer.h"
 #include "trace/chunk.h"
@@ -145,33 +147,89 @@ static bool redact_value(const struct redact *redact, json_t *value)
 	return changed;
 }
 
-static bool drop_arguments(json_t *argv)
+/* The bytes of the first word of a text. Its length: there is no other word. */
+static size_t first_word(const char *text)
 {
-	bool changed = json_array_size(argv) > 1;
+	return strcspn(text, " \t\n");
+}
 
+/*
+ * A program that sets its title may have its arguments there, too. One that did so before it was recorded has them in
+ * its first argument. Returns the text without them; NULL: it has one word.
+ */
+static json_t *without_words(const json_t *value)
+{
+	const char *text = json_string_value(value);
+	size_t first = text ? first_word(text) : 0;
+	json_t *cut;
+
+	if (!text || first == json_string_length(value))
+		return NULL;
+	cut = json_sprintf("%.*s *", (int)first, text);
+	if (!cut)
+		json_memory_ran_out = true;
+	return cut;
+}
+
+/* Whether the name of the program was made of a title (proc_program_name()), not of Python's argument. */
+static bool is_named_by_title(const json_t *argv)
+{
+	const char *title = json_string_value(json_array_get(argv, 0)), *slash = title ? strrchr(title, '/') : NULL;
+	const char *script = json_string_value(json_array_get(argv, 1));
+
+	return title && title[first_word(title)] &&
+	       (!script || !script[0] || strncmp(slash ? slash + 1 : title, "python", 6) != 0);
+}
+
+static void drop_program(json_t *object, const char *title)
+{
+	char word[256], program[80];
+
+	snprintf(word, sizeof(word), "%.*s", (int)first_word(title), title);
+	proc_program_name(word, (ssize_t)strlen(word) + 1, program, sizeof(program));
+	if (json_object_set_new(object, "program", json_string(program)) < 0)
+		json_memory_ran_out = true;
+}
+
+static bool drop_arguments(json_t *object)
+{
+	json_t *argv = json_object_get(object, "argv"), *first = without_words(json_array_get(argv, 0));
+	bool changed = first || json_array_size(argv) > 1;
+
+	if (first && is_named_by_title(argv) && json_object_get(object, "program"))
+		drop_program(object, json_string_value(json_array_get(argv, 0)));
+	if (first && json_array_set_new(argv, 0, first) < 0)
+		json_memory_ran_out = true;
 	for (size_t i = 1; i < json_array_size(argv); i++)
 		if (json_array_set_new(argv, i, json_string("*")) < 0)
 			json_memory_ran_out = true;
 	return changed;
 }
 
-/* A program that sets its title may have its arguments there, too. */
 static bool drop_words(json_t *object)
 {
-	json_t *title = json_object_get(object, "title");
-	const char *text = json_string_value(title);
-	size_t first = text ? strcspn(text, " \t\n") : 0;
+	json_t *cut = without_words(json_object_get(object, "title"));
 
-	if (!text || first == json_string_length(title))
-		return false;
-	if (json_object_set_new(object, "title", json_sprintf("%.*s *", (int)first, text)) < 0)
+	if (cut && json_object_set_new(object, "title", cut) < 0)
 		json_memory_ran_out = true;
-	return true;
+	return cut;
+}
+
+bool redact_cuts_program(const struct redact *redact, const struct trace *trace, const char *name)
+{
+	for (uint32_t i = 0; i < trace->process_count && redact->arguments; i++) {
+		const struct trace_process *process = trace->processes[i];
+		const char *program = process ? trace_process_text(process, "program") : "";
+
+		if (program[0] && strstr(name, program) && is_named_by_title(json_object_get(process->meta, "argv")))
+			return true;
+	}
+	return false;
 }
 
 static bool redact_object(const struct redact *redact, json_t *object)
 {
-	bool changed = redact->arguments && drop_arguments(json_object_get(object, "argv"));
+	bool changed = redact->arguments && drop_arguments(object);
 	const char *member;
 	json_t *value;
 

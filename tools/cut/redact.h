@@ -18,7 +18,8 @@
 struct redact {
 	regex_t *patterns; /* POSIX extended regular expressions */
 	size_t count;
-	bool arguments; /* also all words of command line and title after the first */
+	/* Also all words of command line and title after the first, and in the name of the program. */
+	bool arguments;
 };
 
 /* Adds a pattern. Returns NULL, or what is wrong with it, in why. */
@@ -30,6 +31,9 @@ void redact_done(struct redact *redact);
  * text as it was. The text may have zeros; text[length] is one. Returns whether anything changed.
  */
 bool redact_text(const struct redact *redact, const char *text, size_t length, char *masked);
+
+/* Whether the name, of a file, has the name of a program whose words are dropped: it may have been made of them. */
+bool redact_cuts_program(const struct redact *redact, const struct trace *trace, const char *name);
 
 /*
  * Writes the trace to a file, which appears when it is complete. in_place: it takes the place of the trace. Returns 0

@@ -17,6 +17,7 @@
 #define LOOK_US 20000
 #define PATIENCE_MS 2000 /* from SIGTERM to SIGKILL */
 #define HOST_BYTES 256
+#define NAME_TELLS 3 /* exit status: the copy is there, and the name must not be shown */
 
 volatile sig_atomic_t ship_ends;
 
@@ -70,7 +71,7 @@ static void become(char *const *command, const char *path, const char *name)
 	_exit(127);
 }
 
-bool ship_wait(pid_t child, int timeout_ms)
+static int wait_status(pid_t child, int timeout_ms)
 {
 	int64_t until_ms = time_ms(CLOCK_MONOTONIC) + timeout_ms;
 	int status = 0, ending = 0;
@@ -85,7 +86,12 @@ bool ship_wait(pid_t child, int timeout_ms)
 		}
 		usleep(LOOK_US);
 	}
-	return ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0 && !ending;
+	return ended == child && WIFEXITED(status) && !ending ? WEXITSTATUS(status) : -1;
+}
+
+bool ship_wait(pid_t child, int timeout_ms)
+{
+	return wait_status(child, timeout_ms) == 0;
 }
 
 bool ship_command(char *const *command, const char *path, const char *name, int timeout_ms)
@@ -100,9 +106,10 @@ bool ship_command(char *const *command, const char *path, const char *name, int 
 	return child > 0 && ship_wait(child, timeout_ms);
 }
 
-bool ship_redact(const struct redact *redact, const char *path, const char *to, int timeout_ms)
+bool ship_redact(const struct redact *redact, const char *path, const char *to, int timeout_ms, bool *name_tells)
 {
 	pid_t child = fork();
+	int status;
 
 	if (child == 0) {
 		struct trace *trace = trace_open_with_message(path);
@@ -110,7 +117,9 @@ bool ship_redact(const struct redact *redact, const char *path, const char *to, 
 
 		if (trace && error)
 			output_message("evprof ship: cannot write %s: %s", to, strerror(-error));
-		_exit(error ? 1 : 0);
+		_exit(error ? 1 : redact_cuts_program(redact, trace, strrchr(path, '/') + 1) ? NAME_TELLS : 0);
 	}
-	return child > 0 && ship_wait(child, timeout_ms);
+	status = child > 0 ? wait_status(child, timeout_ms) : -1;
+	*name_tells = status == NAME_TELLS;
+	return status == 0 || *name_tells;
 }

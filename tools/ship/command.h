@@ -18,7 +18,10 @@ bool ship_wait(pid_t child, int timeout_ms);
 
 /* Runs the command with the words replaced (ship.h). Returns whether it ended with status 0 within that time. */
 bool ship_command(char *const *command, const char *path, const char *name, int timeout_ms);
-/* Writes the redacted trace. A damaged one ends the process that does it, and no other. Returns whether it is there. */
-bool ship_redact(const struct redact *redact, const char *path, const char *to, int timeout_ms);
+/*
+ * Writes the redacted trace. A damaged one ends the process that does it, and no other. Returns whether it is there.
+ * name_tells: gets whether the name of the trace has words that were dropped from it (redact_cuts_program()).
+ */
+bool ship_redact(const struct redact *redact, const char *path, const char *to, int timeout_ms, bool *name_tells);
 
 #endif

@@ -146,24 +146,6 @@ static bool hand_over(const struct ship_request *request, const char *path, cons
 			      : ship_command(request->command, path, name, request->timeout_ms);
 }
 
-/* Ships a redacted copy. Its folder is the owner's alone. */
-static bool ship_copy(const struct shipping *shipping, const char *path, const char *name)
-{
-	const struct ship_request *request = shipping->request;
-	char copy[PATH_MAX];
-	bool sent;
-
-	if (mkdirat(shipping->folder, COPY_FOLDER, 0700) < 0 && errno != EEXIST) {
-		output_message("evprof ship: cannot make %s/" COPY_FOLDER ": %s", request->folder, strerror(errno));
-		return false;
-	}
-	if (snprintf(copy, sizeof(copy), "%s/" COPY_FOLDER "/%s", request->folder, name) >= (int)sizeof(copy))
-		return false;
-	sent = ship_redact(&request->redact, path, copy, request->timeout_ms) && hand_over(request, copy, name);
-	unlink(copy);
-	return sent;
-}
-
 /*
  * What traces differ in, besides their names: session and time of the header, which parts and snapshots share, size and
  * time of the last change. Nothing of that is secret, and it stays when the trace is sent again.
@@ -185,18 +167,62 @@ static uint64_t stamp_of(int folder, const struct shipped_one *one)
 			 (struct text){(const char *)&file, sizeof(file)});
 }
 
-/* The name without what matches. Others may become the same, so a stamp then tells it from them. */
-static void find_shown(const struct shipping *shipping, const struct shipped_one *one, char shown[NAME_MAX + 1])
+/* Others of the folder may have the same masked name, so a stamp tells it from them. */
+static void add_stamp(const struct shipping *shipping, const struct shipped_one *one, char shown[NAME_MAX + 1])
 {
 	char ending[sizeof("-0123456789abcdef" ENDING)];
 	size_t length, most = NAME_MAX + 1 - sizeof(ending);
 
-	snprintf(shown, NAME_MAX + 1, "%s", one->name);
-	if (!redact_text(&shipping->request->redact, one->name, strlen(shown), shown))
-		return;
 	snprintf(ending, sizeof(ending), "-%016" PRIx64 ENDING, stamp_of(shipping->folder, one));
 	length = strlen(shown) - strlen(ENDING);
 	strcpy(shown + (length < most ? length : most), ending);
+}
+
+/* The name without what matches. */
+static void find_shown(const struct shipping *shipping, const struct shipped_one *one, char shown[NAME_MAX + 1])
+{
+	snprintf(shown, NAME_MAX + 1, "%s", one->name);
+	if (redact_text(&shipping->request->redact, one->name, strlen(shown), shown))
+		add_stamp(shipping, one, shown);
+}
+
+static bool copy_path(const struct ship_request *request, const char *name, char copy[PATH_MAX])
+{
+	return snprintf(copy, PATH_MAX, "%s/" COPY_FOLDER "/%s", request->folder, name) < PATH_MAX;
+}
+
+/* The name has words of a title, of which the trace says no more: it is masked whole, and the copy with it. */
+static bool mask_name(const struct shipping *shipping, const struct shipped_one *one, char copy[PATH_MAX],
+		      char shown[NAME_MAX + 1])
+{
+	char masked[PATH_MAX];
+
+	strcpy(shown, "*" ENDING);
+	add_stamp(shipping, one, shown);
+	if (!copy_path(shipping->request, shown, masked) || rename(copy, masked) < 0)
+		return false;
+	strcpy(copy, masked);
+	return true;
+}
+
+/* Ships a redacted copy. Its folder is the owner's alone. */
+static bool ship_copy(const struct shipping *shipping, const struct shipped_one *one, const char *path,
+		      char shown[NAME_MAX + 1])
+{
+	const struct ship_request *request = shipping->request;
+	char copy[PATH_MAX];
+	bool sent, name_tells;
+
+	if (mkdirat(shipping->folder, COPY_FOLDER, 0700) < 0 && errno != EEXIST) {
+		output_message("evprof ship: cannot make %s/" COPY_FOLDER ": %s", request->folder, strerror(errno));
+		return false;
+	}
+	if (!copy_path(request, shown, copy))
+		return false;
+	sent = ship_redact(&request->redact, path, copy, request->timeout_ms, &name_tells) &&
+	       (!name_tells || mask_name(shipping, one, copy, shown)) && hand_over(request, copy, shown);
+	unlink(copy);
+	return sent;
 }
 
 static bool ship_one(const struct shipping *shipping, const struct shipped_one *one)
@@ -207,7 +233,7 @@ static bool ship_one(const struct shipping *shipping, const struct shipped_one *
 	if (snprintf(path, sizeof(path), "%s/%s", request->folder, one->name) >= (int)sizeof(path))
 		return false;
 	find_shown(shipping, one, shown);
-	return request->redact.count || request->redact.arguments ? ship_copy(shipping, path, shown)
+	return request->redact.count || request->redact.arguments ? ship_copy(shipping, one, path, shown)
 								  : hand_over(request, path, shown);
 }
 

@@ -113,6 +113,22 @@ def judge_redacted():
         sys.exit("the folder has changed: %s" % os.listdir("traces"))
 
 
+def judge_titled():
+    """The first argument is a title with a secret, of which the trace has its name: neither leaves the host with --argv."""
+    named = "worker__token_%s.evp" % SECRET
+    before = traces("arrived")
+    environment = dict(os.environ, EVPROF_OUTPUT=os.path.abspath("traces/%n.evp"), LD_PRELOAD=os.path.join(build, "libevprof.so"),
+                       PYTHONHOME=sys.base_prefix)
+    subprocess.run(["worker: token=" + SECRET, "-c", "pass"], executable=sys.executable, env=environment, check=True,
+                   stderr=subprocess.DEVNULL)
+    wait_for("it is named by its title", lambda: named in traces("traces"))
+    wait_for("it arrives", lambda: ended(ship("--once", "--argv"), 0) and len(traces("arrived")) > len(before))
+    came = [name for name in traces("arrived") if name not in before]
+    info = subprocess.run([tool, "info", "--json", "arrived/" + came[0]], check=True, stdout=subprocess.PIPE).stdout.decode()
+    if len(came) != 1 or not re.match(r"\*-[0-9a-f]{16}\.evp\Z", came[0]) or SECRET in info or '"worker: *"' not in info:
+        sys.exit("of a titled program came %s: %s" % (came, info))
+
+
 def judge_no_copy():
     """A folder that takes no copy: a line says why, and nothing is shipped."""
     script = 'mount --bind traces traces && mount -o remount,bind,ro traces && exec "$@"'
@@ -181,6 +197,7 @@ with tempfile.TemporaryDirectory() as folder:
     os.chmod("command", stat.S_IRWXU)
     judge(folder)
     judge_redacted()
+    judge_titled()
     judge_no_copy()
     judge_removed()
     judge_daemon(folder)
