@@ -526,8 +526,8 @@ static const char in_its_namespaces[] =
     "def work(): time.sleep(0.001)\n"
     "while time.time() < end: work()\n";
 
-/* folder: gets the folder that it has as /tmp; victim: a file of root's beside it. */
-static struct background *start_apart(const char *what, char **folder, char **victim)
+/* spaces: options of unshare. The folder is mounted on its /tmp; the victim is a file of root's. */
+static struct background *start_apart(const char *spaces, const char *what, char **folder, char **victim)
 {
 	struct background *loop;
 	struct outcome *outcome;
@@ -547,7 +547,7 @@ static struct background *start_apart(const char *what, char **folder, char **vi
 	    &(const struct job){.how = JOB_BARE,
 				.directory = outcome->directory,
 				.args = {"setpriv", "--reuid", USER, "--regid", USER, "--clear-groups", "unshare",
-					 "-Urmn", SYSTEM_PYTHON, "-c", in_its_namespaces, what}});
+					 spaces, SYSTEM_PYTHON, "-c", in_its_namespaces, what}});
 	for (time_t end = time(NULL) + 60; !strstr(text_of(loop->log), "ready") && time(NULL) < end;)
 		usleep(10000);
 	if (!strstr(text_of(loop->log), "ready"))
@@ -555,14 +555,14 @@ static struct background *start_apart(const char *what, char **folder, char **vi
 	return loop;
 }
 
-static unsigned files_in(const char *folder)
+static unsigned folders_in(const char *folder)
 {
 	DIR *directory = opendir(folder);
 	unsigned count = 0;
 
 	cr_assert(directory);
 	for (struct dirent *entry; (entry = readdir(directory));)
-		count += entry->d_name[0] != '.';
+		count += strncmp(entry->d_name, "evprof-attach-", 14) == 0;
 	closedir(directory);
 	return count;
 }
@@ -577,7 +577,7 @@ SCENARIO(attach, a_mount_in_its_tmp, SCENARIO_ONCE)
 
 	(void)python;
 	needs_no_sanitizer();
-	loop = start_apart("seize", &folder, &victim);
+	loop = start_apart("-Urmn", "seize", &folder, &victim);
 	outcome = tool("attach", "--for=100ms", "-o", text("%s.evp", loop->log), text("%d", (int)loop->pid));
 	cr_assert(stat(victim, &status) == 0);
 	expect(outcome, status.st_uid == 0 && status.st_gid == 0, "the host's file is user %u's now",
@@ -585,7 +585,46 @@ SCENARIO(attach, a_mount_in_its_tmp, SCENARIO_ONCE)
 	background_stop(loop);
 }
 
-/* In its user namespace, root has no number, so the process does not trust root's collector. */
+/* Root's collector takes a process of another user, by the session's secret. */
+SCENARIO(attach, by_root, SCENARIO_ONCE)
+{
+	static const char *const ways[][2] = {{"env", "--"}, {"unshare", "--net"}};
+
+	(void)python;
+	needs_no_sanitizer();
+	if (geteuid() != 0 ||
+	    run(.how = JOB_BARE, .args = {"unshare", "--net", "setpriv", "--reuid", USER, SYSTEM_PYTHON, "-c",
+					  "import ctypes; open(__import__('sys').argv[1])", "%B/libevprof.so"})
+		->status)
+		cr_skip_test("needs root, setpriv, and a build folder that others may read");
+	for (int i = 0; i < 2; i++) {
+		struct job job = {.how = JOB_BARE,
+				  .args = {ways[i][0], ways[i][1], "setpriv", "--reuid", USER, "--regid", USER,
+					   "--clear-groups", SYSTEM_PYTHON, "-uc",
+					   "import time\ndef work(): time.sleep(0.001)\n"
+					   "print('ready')\nwhile 1: work()"}};
+		struct background *loop = background_start(&job);
+		struct outcome *outcome;
+		json_t *report;
+
+		for (time_t end = time(NULL) + 60; !strstr(text_of(loop->log), "ready") && time(NULL) < end;)
+			usleep(10000);
+		outcome = tool("attach", "--for=200ms", "-o", text("%s.evp", loop->log), text("%d", (int)loop->pid));
+		expect(outcome, outcome->status == 0, "it is recorded, way %d", i);
+		report = trace_report(text("%s.evp", loop->log), NULL);
+		expect(outcome, report_calls(report, "<string>", "work") > 20, "with its calls");
+		json_decref(report);
+		outcome = run(.how = JOB_BARE,
+			      .args = {"find", "/tmp", "-maxdepth", "1", "-name", "evprof-attach-*", "-uid", USER});
+		expect(outcome, !outcome->out_bytes, "its folder is removed");
+		background_stop(loop);
+	}
+}
+
+/*
+ * In its user namespace, root has no number. A path shows who listens there; an abstract name shows nothing, so the
+ * process does not trust root's collector, and is left as it was.
+ */
 SCENARIO(attach, in_another_user_namespace, SCENARIO_ONCE)
 {
 	struct background *loop;
@@ -594,10 +633,15 @@ SCENARIO(attach, in_another_user_namespace, SCENARIO_ONCE)
 
 	(void)python;
 	needs_no_sanitizer();
-	loop = start_apart("wait", &folder, &victim);
+	loop = start_apart("-Urmn", "wait", &folder, &victim);
+	outcome = tool("attach", "--for=100ms", "-o", text("%s.evp", loop->log), text("%d", (int)loop->pid));
+	expect(outcome, outcome->status == 0, "it is recorded");
+	expect(outcome, folders_in(folder) == 0, "nothing of attach is left in its /tmp");
+	background_stop(loop);
+	loop = start_apart("-Urm", "wait", &folder, &victim);
 	outcome = tool("attach", "-o", text("%s.evp", loop->log), text("%d", (int)loop->pid));
 	expect(outcome, outcome->status == 2 && strstr(outcome->err, "attach as its user"), "a line");
-	expect(outcome, files_in(folder) == 0, "its /tmp is as before");
+	expect(outcome, folders_in(folder) == 0, "nothing of attach is left in its /tmp");
 	expect(outcome, strstr(tool("detach", text("%d", (int)loop->pid))->err, "not recorded"), "it is detached");
 	background_stop(loop);
 }

@@ -5,6 +5,7 @@
  * and ends with the recording. Where the process is in another network namespace, that one listens at a path in
  * its /tmp.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
@@ -89,6 +90,7 @@ struct attaching {
 	bool off;	 /* the collector writes no trace, or recording is stopped */
 	char error[512]; /* why it writes none; "": not known */
 	struct run_places places;
+	int hold;	       /* of the session of another user's process, until that joins; -1: none */
 	struct folder meeting; /* of the socket; fd -1: it has an abstract name */
 };
 
@@ -330,10 +332,25 @@ static int detach(struct attaching *attaching)
 	return CLI_FINE;
 }
 
+/* A private collector takes processes of other users once it knows their session. 0, or -1 after a line. */
+static int hold_session(struct attaching *attaching, const char *id, const char *socket)
+{
+	char output[PATH_MAX];
+
+	if (geteuid() == attaching->target.user)
+		return 0;
+	attaching->hold = output_path(attaching, attaching->target.pid, output) ? run_session_hold(id, socket, output)
+										: -ENAMETOOLONG;
+	if (attaching->hold >= 0)
+		return 0;
+	output_message("evprof attach: no collector answers at %s: %s", socket, strerror(-attaching->hold));
+	return -1;
+}
+
 /* Starts a private collector where the process reaches it. session: for EVPROF_SESSION. 0, or -1 after a line. */
 static int start_collector(struct attaching *attaching, char *session, size_t bytes)
 {
-	char id[CONTROL_SESSION_DIGITS + 1], name[NETWORK_NAME_BYTES], there[128];
+	char id[CONTROL_SESSION_DIGITS + 1], name[128], there[128];
 	bool meets = !attaching->target.same_network;
 	int r = run_session_id(id);
 
@@ -349,14 +366,18 @@ static int start_collector(struct attaching *attaching, char *session, size_t by
 		return -1;
 	}
 	snprintf(session, bytes, "%s:%d:0:%s", id, (int)attaching->target.own_pid, there);
-	return run_collector_start(meets ? folder_listen(&attaching->meeting) : run_socket_listen(name), there,
-				   attaching->places.collector);
+	r = run_collector_start(meets ? folder_listen(&attaching->meeting) : run_socket_listen(name), there,
+				attaching->places.collector);
+	if (meets)
+		snprintf(name, sizeof(name), "%s/" FOLDER_SOCKET, attaching->meeting.here);
+	return r < 0 ? r : hold_session(attaching, id, name);
 }
 
 static int ask_to_attach(struct attaching *attaching)
 {
 	char settings[ATTACH_SETTINGS_BYTES], session[256];
 	bool private = !socket_of(attaching);
+	int r;
 
 	if (private && start_collector(attaching, session, sizeof(session)) < 0)
 		return -1;
@@ -364,7 +385,11 @@ static int ask_to_attach(struct attaching *attaching)
 		output_message("evprof attach: the options are too long, or have a line break");
 		return -1;
 	}
-	return ask(attaching, "attach", settings);
+	r = ask(attaching, "attach", settings);
+	if (attaching->hold >= 0)
+		close(attaching->hold); /* the process has joined */
+	attaching->hold = -1;
+	return r;
 }
 
 /* The process has joined, and no collector writes its trace: it is left as it was. */
@@ -490,7 +515,7 @@ int cmd_attach(int argc, char **argv)
 	    VERB_OPTIONS_END,
 	};
 	static const struct verb_usage usage = {"attach", options_known, {attach_help}};
-	struct attaching attaching = {.verb = "attach", .process = -1, .collector = -1, .meeting.fd = -1};
+	struct attaching attaching = {.verb = "attach", .process = -1, .collector = -1, .hold = -1, .meeting.fd = -1};
 	int status = parse(&attaching, &usage, argc, argv);
 
 	return status == VERB_PARSED ? attach(&attaching) : status;
@@ -505,7 +530,7 @@ int cmd_detach(int argc, char **argv)
 	    VERB_OPTIONS_END,
 	};
 	static const struct verb_usage usage = {"detach", options_known, {detach_help}};
-	struct attaching attaching = {.verb = "detach", .process = -1, .collector = -1, .meeting.fd = -1};
+	struct attaching attaching = {.verb = "detach", .process = -1, .collector = -1, .hold = -1, .meeting.fd = -1};
 	int status = parse(&attaching, &usage, argc, argv);
 
 	return status == VERB_PARSED ? detach(&attaching) : status;

@@ -254,6 +254,23 @@ static int send_hold(struct run_session *session, const char *output)
 	return error;
 }
 
+int run_session_hold(const char *id, const char *socket, const char *output)
+{
+	struct run_session session = {.hold = open_socket(socket, false)};
+	struct ucred who = {.uid = (uid_t)-1};
+	socklen_t length = sizeof(who);
+	int error = session.hold < 0 ? session.hold : 0;
+
+	snprintf(session.id, sizeof(session.id), "%s", id);
+	if (!error && (getsockopt(session.hold, SOL_SOCKET, SO_PEERCRED, &who, &length) < 0 || who.uid != geteuid()))
+		error = -EPERM;
+	if (!error)
+		error = send_hold(&session, output);
+	if (error && session.hold >= 0)
+		close(session.hold);
+	return error ? error : session.hold;
+}
+
 int run_session_open(struct run_session *session, const char *socket, const char *collector, const char *output)
 {
 	int error = run_session_id(session->id);

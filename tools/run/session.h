@@ -32,6 +32,12 @@ int run_socket_listen(const char *name);
 int run_collector_start(int listening, const char *name, const char *collector);
 
 /*
+ * Opens a session at a private collector of this user, so that it knows the secret by which processes of other users
+ * join. Returns the connection, with whose end the session's processes are all that it waits for; or -errno.
+ */
+int run_session_hold(const char *id, const char *socket, const char *output);
+
+/*
  * Starts the collector's program with these descriptors from CONTROL_LISTEN_FD on, as a grandchild: it outlives this
  * process and is no child of it. Returns 0 or -errno.
  */
