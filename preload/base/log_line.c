@@ -2,10 +2,13 @@
 #include "base/log_line.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +18,45 @@
 #define FULL_WAIT_MS 1000 /* for a reader of a full pipe; then the line is left out */
 
 enum log_level log_level = LOG_WARNING;
+
+static enum { STDERR_UNKNOWN, STDERR_CLOSED, STDERR_OPEN } stderr_at_start;
+static dev_t stderr_device;
+static ino_t stderr_inode;
+
+static __attribute__((constructor)) void note_stderr(void)
+{
+	int saved_errno = errno;
+	struct stat at_start;
+
+	if (stderr_at_start != STDERR_UNKNOWN)
+		return;
+	if (fstat(STDERR_FILENO, &at_start) == 0) {
+		stderr_device = at_start.st_dev;
+		stderr_inode = at_start.st_ino;
+		stderr_at_start = STDERR_OPEN;
+	} else {
+		stderr_at_start = STDERR_CLOSED;
+	}
+	errno = saved_errno;
+}
+
+/*
+ * Whether descriptor 2 is for messages. Where stderr was closed, the program's next file gets its number: a line would
+ * be written into that. A daemon that moves stderr to its log appends, and to /dev/null or a pipe for a reader.
+ */
+static bool is_stderr(void)
+{
+	struct stat now;
+
+	note_stderr(); /* a constructor of another library may come here first */
+	if (stderr_at_start == STDERR_CLOSED || fstat(STDERR_FILENO, &now) < 0)
+		return false;
+	if (now.st_dev == stderr_device && now.st_ino == stderr_inode)
+		return true;
+	if (S_ISREG(now.st_mode))
+		return fcntl(STDERR_FILENO, F_GETFL) & O_APPEND;
+	return S_ISCHR(now.st_mode) || S_ISFIFO(now.st_mode);
+}
 
 /*
  * A write must not end a program that writes nothing to stderr itself if a pipe has no reader, nor block it if the pipe
@@ -27,7 +69,7 @@ static void write_line(const char *line, size_t bytes)
 	struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
 	sigset_t broken, blocked, before, pending;
 
-	if (poll(&out, 1, FULL_WAIT_MS) != 1)
+	if (!is_stderr() || poll(&out, 1, FULL_WAIT_MS) != 1)
 		return;
 	sigemptyset(&broken);
 	sigaddset(&broken, SIGPIPE);

@@ -7,8 +7,9 @@ enum log_level { LOG_ERROR = 0, LOG_WARNING = 1, LOG_INFO = 2, LOG_DEBUG = 3 };
 extern enum log_level log_level;
 
 /*
- * Writes "evprof: ...\n" if level is enabled. Never allocates, never changes errno, and is no cancellation point. Not
- * from hooks.
+ * Writes "evprof: ...\n" if level is enabled, and if descriptor 2 is a place for messages: not where stderr was closed
+ * at the start, or is a file of the program's now. Never allocates, never changes errno, and is no cancellation point.
+ * Not from hooks.
  */
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -578,3 +578,33 @@ SCENARIO(use, stderr_closed_by_its_reader, SUPPORTED)
 		free(line);
 	}
 }
+
+/* The number of a closed stderr is that of the next file that the program opens. */
+SCENARIO(use, stderr_closed_at_the_start, SUPPORTED)
+{
+	static const char *const starts[] = {"exec \"$@\" 2>&-", "exec \"$@\""};
+	static const char program[] = "import os, sys\n"
+				      "if len(sys.argv) > 1:\n"
+				      "    os.close(2)\n"
+				      "os.dup2(os.open('data', os.O_RDWR | os.O_CREAT), 2)\n"
+				      "os.write(2, b'data')\n";
+
+	for (int i = 0; i < 2; i++) {
+		struct job job = {.args = {"sh", "-c", starts[i], "sh"}};
+		struct outcome *outcome;
+		char *data;
+		int n = 4;
+
+		for (int k = 0; python->command[k]; k++)
+			job.args[n++] = python->command[k];
+		job.args[n++] = "-c";
+		job.args[n++] = program;
+		job.args[n] = i ? "close" : NULL;
+		outcome = job_run(&job);
+		data = file_read(text("%s/data", outcome->directory), NULL);
+		json_decref(expect_trace(outcome, 1));
+		expect(outcome, data && !strcmp(data, "data"), "the file has what the program wrote, not %s",
+		       data ? data : "nothing");
+		free(data);
+	}
+}
