@@ -18,6 +18,7 @@
 #include "life/sampler.h"
 #include "python/python.h"
 #include "ring/exchange.h"
+#include "ring/memory.h"
 #include "ring/process.h"
 #include "ring/wait.h"
 #include "ring/watch.h"
@@ -100,12 +101,25 @@ static bool move_to(int connection, void *scratch)
 	return joined;
 }
 
+static void log_no_rejoin(const char *why)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&said))
+		log_line(LOG_WARNING, "the collector is gone; this process %s, and is not recorded further", why);
+}
+
 static bool join_again(void)
 {
-	void *scratch = mmap(NULL, HANDSHAKE_SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *scratch;
 	bool joined = false;
 	int connection;
 
+	if (memory_check_file_size(process->layout.size_bytes) < 0) { /* no collector is started in vain */
+		log_no_rejoin("has a limit of file sizes that its ring does not fit");
+		return false;
+	}
+	scratch = mmap(NULL, HANDSHAKE_SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (scratch == MAP_FAILED)
 		return false;
 	connection = handshake_connect(WIRE_START_REJOIN, scratch);
@@ -129,16 +143,6 @@ static bool may_move(unsigned kind)
 	return has_all_definitions() || (kind < WIRE_EXCEPTION && !python.free_threaded);
 }
 
-static void log_no_rejoin(void)
-{
-	static atomic_flag said = ATOMIC_FLAG_INIT;
-
-	if (!atomic_flag_test_and_set(&said))
-		log_line(LOG_WARNING,
-			 "the collector is gone; this process has more definitions than a free-threaded one "
-			 "can take to another, and is not recorded further");
-}
-
 /* Lock held. */
 static bool rejoin_if_due(unsigned kind, enum rejoin_when when, uint64_t now_us)
 {
@@ -147,7 +151,7 @@ static bool rejoin_if_due(unsigned kind, enum rejoin_when when, uint64_t now_us)
 	if (process->rejoin_after_us == WANTED && when == REJOIN_AT_TIMES)
 		when = REJOIN_NOW;
 	if (!may && python.free_threaded && is_gone(when))
-		log_no_rejoin();
+		log_no_rejoin("has more definitions than a free-threaded one can take to another");
 	if (may || python.free_threaded)
 		process->rejoin_after_us = now_us + REJOIN_EVERY_US;
 	else if (when == REJOIN_NOW)

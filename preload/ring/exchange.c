@@ -33,6 +33,7 @@
 
 #include "base/config.h"
 #include "evprof/system_calls.h"
+#include "ring/memory.h"
 #include "ring/process.h"
 
 /* No event has this word, first or extra: its kind is none; as an address, size, time or number it is too large. */
@@ -52,11 +53,13 @@ static int open_exchange(struct exchange *exchange, bool all_definitions)
 {
 	uint64_t size = process->mapped_bytes, ring = process->layout.definitions_bytes;
 	uint64_t head = atomic_load(&process->header->definitions_head);
-	int r;
+	int r = memory_check_file_size(process->layout.size_bytes);
 
 	*exchange = (struct exchange){.size = size, .fresh = MAP_FAILED, .old = MAP_FAILED};
 	exchange->definitions_head = all_definitions && head > ring ? ring : head;
 	exchange->definitions_bytes = all_definitions ? exchange->definitions_head : ring;
+	if (r < 0)
+		return r;
 	exchange->memfd = system_memfd_create("evprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (exchange->memfd < 0)
 		return -errno;

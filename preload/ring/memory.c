@@ -44,14 +44,20 @@ static uint64_t address_space_left(uint64_t without)
 	return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
-/* Whether the limits of the process allow a ring of that size: 0 or -errno. */
-static int check_ring_size(uint64_t size, uint32_t slots)
+int memory_check_file_size(uint64_t size)
 {
 	struct rlimit limit;
 
-	/* Above this limit ftruncate() would not fail: a signal would kill the process. */
-	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < size)
-		return -EFBIG;
+	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < size ? -EFBIG : 0;
+}
+
+/* Whether the limits of the process allow a ring of that size: 0 or -errno. */
+static int check_ring_size(uint64_t size, uint32_t slots)
+{
+	int r = memory_check_file_size(size);
+
+	if (r < 0)
+		return r;
 	/* The limit is meant for the program: nearly all of it is left to the program. */
 	if (size > address_space_left(0) / (slots > SLOTS_FEWEST ? ADDRESS_SPACE_PART : ADDRESS_SPACE_PART / 4))
 		return -ENOMEM;

@@ -10,6 +10,12 @@
  */
 int memory_make(void);
 
+/*
+ * 0, or -EFBIG: the limit of file sizes is below this. Above it ftruncate() would not fail: a signal would kill the
+ * process.
+ */
+int memory_check_file_size(uint64_t size);
+
 enum memory_room {
 	MEMORY_ROOM_LIMITED, /* the program has limited its own address space */
 	MEMORY_ROOM_LEAST,   /* it is about to lock all of it in memory, for good */

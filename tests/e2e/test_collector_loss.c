@@ -171,6 +171,25 @@ SCENARIO(collector_loss, killed, SUPPORTED)
 	expect_resumed(&run);
 }
 
+/* The memory for another collector would be a file above the limit: the program gets a line, not SIGXFSZ. */
+SCENARIO(collector_loss, killed_under_a_limit_of_file_sizes, SUPPORTED)
+{
+	struct run run = new_run();
+
+	strike((struct strike){.oracle = run.oracle,
+			       .delay_us = 20000,
+			       .after = text("%s/loss.evp", run.directory),
+			       .act = strike_collector_signal,
+			       .argument = SIGKILL});
+	run.outcome = run(.python = python, .args = {"@limits_itself.py", "file_size", "1", "2", "calls", CALLS_TEXT},
+			  .directory = run.directory, .env = {"EVPROF_OUTPUT=loss.evp", SMALL_RING});
+	expect(run.outcome, run.outcome->status == 0 && !strcmp(run.outcome->out, "counted 2\n"), "it runs");
+	expect(run.outcome, strstr(run.outcome->err, "a limit of file sizes"), "a line says why it is not recorded");
+	expect(run.outcome, run.outcome->traces == 1, "no collector is started in vain: %u traces",
+	       run.outcome->traces);
+	expect_cut(&run, run.outcome->trace);
+}
+
 SCENARIO(collector_loss, killed_before_a_quiet_end, SUPPORTED)
 {
 	if (!runs_by_default(python))
