@@ -159,19 +159,20 @@ static bool probe_filter(void)
 	return !WIFSIGNALED(status);
 }
 
-static bool looks, is; /* kept by forks, as the filter is; it never goes away */
+static bool looks, is; /* kept by forks, as the filter is; it never goes away. One thread may have it. */
 
 void seccomp_note(void)
 {
 	looks = true;
 }
 
+/* A filter is the calling thread's, unless it is put on all (SECCOMP_FILTER_FLAG_TSYNC). */
 static bool has_filter(void)
 {
 	char status[4096];
 	const char *mode;
 
-	if (proc_read("/proc/self/status", status, sizeof(status)) <= 0)
+	if (proc_read("/proc/thread-self/status", status, sizeof(status)) <= 0)
 		return true;
 	mode = strstr(status, "\nSeccomp:\t");
 	return !mode || mode[sizeof("\nSeccomp:\t") - 1] != '0';

@@ -19,7 +19,10 @@ void seccomp_note(void);
  */
 void seccomp_inherited(void);
 
-/* Whether a filter is active: installed by this image, or older and known to end a process that joins. */
+/*
+ * Whether a filter is active: installed by this image, on the calling thread or on one that has asked before, or older
+ * and known to end a process that joins. Asked by each thread before it makes such a call.
+ */
 bool seccomp_active(void);
 
 #endif
