@@ -12,6 +12,8 @@
  *   _exit, _Exit         os._exit() runs no destructors
  *   kill                 Python ends itself by SIGINT
  *   sigaltstack          a handler may end the process on a small stack
+ *   sigwait, sigwaitinfo, sigtimedwait, signalfd
+ *                        the program takes blocked signals, evprof's own among them
  *   prctl                the program gives up system calls (seccomp), or the time-stamp counter
  *   mlockall             the address space is locked in memory, with evprof's part of it
  *   setrlimit, prlimit   the address space is limited, with evprof's part of it
@@ -28,6 +30,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -66,7 +69,11 @@ typedef int limit_number;
 	X(execvp)                                                                                                      \
 	X(execvpe)                                                                                                     \
 	X(fexecve)                                                                                                     \
-	X(kill) X(setrlimit) X(prlimit) LARGE_FILE(X) X(mlockall) X(prctl) X(sigaltstack) X(sem_post)
+	X(kill)                                                                                                        \
+	X(setrlimit)                                                                                                   \
+	X(prlimit)                                                                                                     \
+	LARGE_FILE(X)                                                                                                  \
+	X(mlockall) X(prctl) X(sigaltstack) X(sem_post) X(sigwait) X(sigwaitinfo) X(sigtimedwait) X(signalfd)
 
 /* The next definitions, which would be called without evprof. */
 static struct {
@@ -299,6 +306,34 @@ PUBLIC int sigaltstack(const stack_t *set, stack_t *old)
 	if (result == 0 && set)
 		own_stack_note(set);
 	return result;
+}
+
+PUBLIC int sigwait(const sigset_t *set, int *number)
+{
+	sigset_t without;
+
+	return REAL(sigwait)(requests_without_own(set, &without), number);
+}
+
+PUBLIC int sigwaitinfo(const sigset_t *set, siginfo_t *info)
+{
+	sigset_t without;
+
+	return REAL(sigwaitinfo)(requests_without_own(set, &without), info);
+}
+
+PUBLIC int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+{
+	sigset_t without;
+
+	return REAL(sigtimedwait)(requests_without_own(set, &without), info, timeout);
+}
+
+PUBLIC int signalfd(int fd, const sigset_t *set, int flags)
+{
+	sigset_t without;
+
+	return REAL(signalfd)(fd, requests_without_own(set, &without), flags);
 }
 
 /*

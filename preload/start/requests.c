@@ -369,13 +369,31 @@ void requests_ask_look(void)
 		atomic_flag_clear(&look_asked);
 }
 
-static void remove_handler(int number)
+static bool is_handled(int number)
 {
 	struct sigaction action;
 
-	if (!sigaction(number, NULL, &action) && action.sa_flags & SA_SIGINFO &&
-	    (action.sa_sigaction == on_request || action.sa_sigaction == on_user_signal))
+	return !sigaction(number, NULL, &action) && action.sa_flags & SA_SIGINFO &&
+	       (action.sa_sigaction == on_request || action.sa_sigaction == on_user_signal);
+}
+
+static void remove_handler(int number)
+{
+	if (is_handled(number))
 		signal(number, SIG_DFL);
+}
+
+const sigset_t *requests_without_own(const sigset_t *set, sigset_t *without)
+{
+	const int own[] = {handled ? SIGURG : 0, begun ? (int)config.signal : 0};
+
+	if (!set)
+		return set;
+	*without = *set;
+	for (int i = 0; i < 2; i++)
+		if (own[i] && sigismember(set, own[i]) == 1 && is_handled(own[i]))
+			sigdelset(without, own[i]);
+	return sigisemptyset(without) ? set : without;
 }
 
 void requests_end(void)

@@ -18,6 +18,7 @@
 #ifndef PRELOAD_REQUESTS_H
 #define PRELOAD_REQUESTS_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 /* Sets the handler of EVPROF_SIGNAL, if the signal that it names has none. Once, when Python has started. */
@@ -39,6 +40,12 @@ void requests_look(void);
 
 /* Python starts once more: its budget, if there is one, is to begin. */
 void requests_begin_again(void);
+
+/*
+ * The set that a program may wait for which takes blocked signals: without evprof's own, which would wake it. They are
+ * its own where it has a handler, or waits for nothing else. without: place for a copy. Any thread.
+ */
+const sigset_t *requests_without_own(const sigset_t *set, sigset_t *without);
 
 /* Signals have their default actions again, and no timer is left. GIL held. */
 void requests_end(void);

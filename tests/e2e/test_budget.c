@@ -788,3 +788,19 @@ SCENARIO(budget, needs_local_events, SUPPORTED)
 	expect(outcome, !json_object_get(report, "estimated"), "nothing is an estimate");
 	json_decref(report);
 }
+
+/* The timer's signal is not one that the program takes. One that waits for nothing else gets what it is sent. */
+SCENARIO(budget, signals_that_are_taken, SUPPORTED)
+{
+	static const char *const ways[] = {"sigwait", "sigwaitinfo", "sigtimedwait", "signalfd"};
+
+	python_needs(python, "ctypes");
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		struct outcome *outcome = run(.python = python, .args = {"@takes_signals.py", ways[i]},
+					      .env = {"EVPROF_BUDGET=5%", "EVPROF_SIGNAL=USR2"});
+
+		expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "15\n23\n"), "%s: it takes its signals",
+		       ways[i]);
+		json_decref(expect_trace(outcome, 1));
+	}
+}
