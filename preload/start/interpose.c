@@ -115,10 +115,21 @@ static void put_event(unsigned kind, uint64_t number)
 	own_stack_call(put_rare, &event);
 }
 
+static bool is_this_in(uint32_t status)
+{
+	return process && atomic_load(&process->status) == status && process->pid == getpid();
+}
+
 /* Whether this is the recorded image, and not the child of a vfork that runs in its memory. */
 static bool is_this_process(void)
 {
-	return process && atomic_load(&process->status) == PROCESS_JOINED && process->pid == getpid();
+	return is_this_in(PROCESS_JOINED);
+}
+
+/* Recording may be stopped: the memory is there, and threads are recorded again later. */
+static bool is_this_or_stopped(void)
+{
+	return is_this_in(PROCESS_JOINED) || is_this_in(PROCESS_STOPPED);
 }
 
 static _Atomic bool opens_libraries; /* the program has called dlopen() */
@@ -272,7 +283,7 @@ PUBLIC int kill(pid_t pid, int number)
 /* Shrinks only once the limit is in force, because it may be refused. result: of setting it. */
 static int note_limit(int result, pid_t pid, int resource, const void *limit)
 {
-	if (result == 0 && resource == RLIMIT_AS && limit && (pid == 0 || pid == getpid()) && is_this_process())
+	if (result == 0 && resource == RLIMIT_AS && limit && (pid == 0 || pid == getpid()) && is_this_or_stopped())
 		memory_shrink(MEMORY_ROOM_LIMITED);
 	return result;
 }
@@ -294,7 +305,7 @@ SET_LIMIT(setrlimit64, prlimit64, rlimit64)
 
 PUBLIC int mlockall(int flags)
 {
-	if (is_this_process())
+	if (is_this_or_stopped())
 		memory_shrink(MEMORY_ROOM_LEAST);
 	return REAL(mlockall)(flags);
 }
@@ -358,7 +369,7 @@ PUBLIC int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		arguments[i] = va_arg(list, unsigned long);
 	va_end(list);
-	if (forbids_counter(option, arguments[0]) && is_this_process()) {
+	if (forbids_counter(option, arguments[0]) && is_this_or_stopped()) {
 		log_line(LOG_WARNING,
 			 "a thread may not read the time-stamp counter any more; it is not recorded further");
 		writer_end_thread();

@@ -288,10 +288,10 @@ SCENARIO(storms, seccomp_filter_that_kills, SUPPORTED)
 /* A thread that may not read the time-stamp counter is recorded until then, and goes on as without evprof. */
 SCENARIO(storms, counter_forbidden, SUPPORTED)
 {
-	static const char *const ways[] = {"seccomp", "counter"};
+	static const char *const ways[] = {"seccomp", "counter", "stopped"};
 
 	python_needs(python, "ctypes");
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		struct job job = {.python = python, .how = JOB_BARE, .args = {"@strict.py", ways[i]}};
 		struct outcome *bare = job_run(&job), *outcome;
 		json_t *report;
@@ -432,6 +432,8 @@ SCENARIO(storms, cores_without_rings, SUPPORTED)
 SCENARIO(storms, memory_locked_without_rings, SUPPORTED)
 {
 	static const char program[] = "import ctypes, sys\n"
+				      "if sys.argv[1:] and hasattr(ctypes.CDLL(None), 'evprof_stop'):\n"
+				      "    ctypes.PyDLL(None).evprof_stop()\n"
 				      "print(ctypes.CDLL(None).mlockall(1))\n"
 				      "status = open('/proc/self/status').read()\n"
 				      "sys.exit(0 if int(status.split('VmLck:')[1].split()[0]) < 100000 else 1)\n";
@@ -442,9 +444,13 @@ SCENARIO(storms, memory_locked_without_rings, SUPPORTED)
 		cr_skip_test("its allocator locks a gigabyte in a bare run");
 	if (built_with_asan())
 		cr_skip_test("the sanitizer's own terabytes would be locked");
-	bare = run(.python = python, .how = JOB_BARE, .args = {"-c", program});
-	outcome = run(.python = python, .args = {"-c", program});
-	expect_same(bare, outcome);
-	expect(outcome, outcome->status == 0, "what is locked is little more than bare");
-	json_decref(expect_trace(outcome, 1));
+	for (int i = 0; i < 2; i++) { /* recorded, and stopped */
+		const char *stop = i ? "stop" : NULL;
+
+		bare = run(.python = python, .how = JOB_BARE, .args = {"-c", program, stop});
+		outcome = run(.python = python, .args = {"-c", program, stop});
+		expect_same(bare, outcome);
+		expect(outcome, outcome->status == 0, "what is locked is little more than bare");
+		json_decref(expect_trace(outcome, 1));
+	}
 }
