@@ -180,6 +180,7 @@ void life_forked(void)
 	thread_self.nesting = 0;
 	thread_self.writing = 0;
 	thread_self.lost_block = NULL;
+	thread_self.unslotted = 0;
 	thread_self.stopped = thread_self.thin_due = false;
 	thin_forget();
 	own_stack_forked();

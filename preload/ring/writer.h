@@ -105,6 +105,7 @@ struct thread_self {
 	uint32_t entered;	 /* the hooks' installer has seen this thread */
 	uint32_t profile_checks; /* until 3.11: events left that check whether another profile function replaced ours */
 	uint32_t no_native_stack; /* > 0: the native stack may not be read here */
+	uint32_t unslotted;	  /* events that were lost because no slot was free (refill.c) */
 	uint8_t end_rounds;	  /* of the thread's destructors that have run (refill.c) */
 	bool sampling_begun;	  /* sampling_left is set */
 	bool stopped;		  /* the thread has written the begin of the last pause itself */

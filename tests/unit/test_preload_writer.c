@@ -522,6 +522,21 @@ Test(writer, threads_without_a_slot_are_counted)
 	cr_assert_eq(atomic_load(&header->lost_unslotted[WIRE_FORK]), 1);
 }
 
+Test(writer, a_thread_without_a_slot_looks_for_one_now_and_then)
+{
+	for (unsigned i = 0; i < SLOTS; i++)
+		atomic_store(&slots[i].state, RING_SLOT_LIVE);
+	put(WIRE_FORK, 0);
+	atomic_store(&slots[0].state, RING_SLOT_FREE);
+	for (unsigned i = 1; i < WRITER_LOSE_AT_ONCE; i++)
+		put(WIRE_FORK, i);
+	cr_expect_eq(atomic_load(&header->lost_unslotted[WIRE_FORK]), WRITER_LOSE_AT_ONCE);
+	cr_expect_eq(ring_head(&slots[0]), 0);
+	put(WIRE_FORK, 7);
+	cr_expect_eq(atomic_load(&header->lost_unslotted[WIRE_FORK]), WRITER_LOSE_AT_ONCE);
+	cr_expect_eq(ring_head(&slots[0]), 2, "the start and the event are there");
+}
+
 Test(writer, the_child_of_a_fork_never_writes_into_its_parents_ring)
 {
 	uint64_t head;
