@@ -4,6 +4,7 @@ spans.py PART: prints a JSON object for each line, of a span, counter or mark: i
 times of CLOCK_MONOTONIC it began and ended. "late": begins to record by itself.
 """
 import asyncio
+import concurrent.futures
 import contextlib
 import ctypes
 import json
@@ -288,6 +289,19 @@ def one_object_of_two():
             for thread in threads:
                 thread.join()
             assert span._open is None and not span._others
+
+    def generator():
+        with observed(span):
+            yield
+
+    # A generator goes on in another thread than it began in, where another one has begun meanwhile.
+    one, other = (concurrent.futures.ThreadPoolExecutor(1) for _ in range(2))
+    first, second = generator(), generator()
+    for thread, step in (one, (next, first)), (other, (next, second)), (other, (next, first, None)), (one, (next, second, None)):
+        thread.submit(*step).result()
+        time.sleep(0.01)
+    for thread in one, other:
+        thread.shutdown()
 
 
 def tasks():

@@ -231,8 +231,10 @@ class span:
                 self._others.setdefault(owner, []).append(self._start())
         return self
 
-    def _owner_of(self, caller: "_Owner") -> "Optional[_Owner]":
-        """Whose span the caller's exit ends, of _others; None: that of the place _open."""
+    def _owner_of(self, caller: "_Owner", moves: int) -> "Optional[_Owner]":
+        """Whose span the caller's exit ends, of _others; None: that of the place _open. moves: the caller's frame may go on in another
+        thread than it began in.
+        """
         others = self._others or {}
         if caller in others or (self._open is not None and self._owner == caller):
             return caller if caller in others else None
@@ -242,12 +244,15 @@ class span:
             found.append((self._open, self._owner))
         if not found:
             return None
-        number, owner = max([entry for entry in found if entry[1][1] == caller[1]] or found)
+        same = [entry for entry in found if moves and entry[1][0] == caller[0]]
+        number, owner = max(same or [entry for entry in found if entry[1][1] == caller[1]] or found)
         return None if number == self._open else owner
 
     def __exit__(self, *error: object) -> None:
         if self._others:
-            owner = self._owner_of((_identity(_caller()), _thread_number()))
+            frame = _caller()
+            # A generator, coroutine or asynchronous generator.
+            owner = self._owner_of((_identity(frame), _thread_number()), frame.f_code.co_flags & 0x2a0)
             if owner is not None:
                 number = self._others[owner].pop()
                 if not self._others[owner]:
