@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "definitions/definitions.h"
@@ -82,11 +83,16 @@ static void follow(const char *verb, const char *answer, const char *settings)
 {
 	int fd = open(answer, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
 	bool attaches = !strcmp(verb, "attach");
+	struct stat status;
 	const char *error;
 
 	if (attaches && fd < 0)
 		return;
-	write_answer(fd, " ", ""); /* it has begun: the tool waits for the line */
+	write_answer(fd, " ", ""); /* it has begun: the tool waits for the line, unless it has given up before */
+	if (attaches && (fstat(fd, &status) < 0 || !status.st_nlink)) {
+		close(fd);
+		return;
+	}
 	error = attaches ? bootstrap_attach(settings) : bootstrap_detach();
 	if (!error && attaches)
 		hide_script();

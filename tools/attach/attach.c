@@ -124,10 +124,11 @@ static const char *write_parts(void *request, uint64_t address, size_t *bytes)
 /* --- the answer --- */
 
 /* Whether the answer is there, a whole line, without its end. *begun: the process follows. */
-static bool read_answer(const struct folder *folder, char *line, size_t bytes, bool *begun)
+static bool read_answer(int answer, char *line, size_t bytes, bool *begun)
 {
-	line[0] = 0;
-	folder_read(folder, FOLDER_ANSWER, line, bytes);
+	ssize_t n = pread(answer, line, bytes - 1, 0);
+
+	line[n > 0 ? n : 0] = 0;
 	*begun = line[0] != 0;
 	if (!strchr(line, '\n'))
 		return false;
@@ -151,16 +152,20 @@ static bool takes_file(const struct target *target)
 	return remote_exec_is_for(target) && !(target->follow && inject_is_possible);
 }
 
-static int wait_answer(const struct target *target, const struct attach_request *request, const struct folder *folder,
-		       char *why, size_t bytes)
+/*
+ * answer: its file. An attach that is given up is one whose file was removed before the process wrote to it: the
+ * process writes first, and then looks whether the file is there.
+ */
+static int wait_line(const struct target *target, const struct attach_request *request, const struct folder *folder,
+		     int answer, char *why, size_t bytes)
 {
 	int64_t start = time_ms(CLOCK_MONOTONIC), waited;
+	bool attaches = !strcmp(request->verb, "attach"), dropped = false, begun;
 	char line[512];
-	bool begun;
 
 	for (;;) {
 		waited = time_ms(CLOCK_MONOTONIC) - start;
-		if (read_answer(folder, line, sizeof(line), &begun))
+		if (read_answer(answer, line, sizeof(line), &begun))
 			return strcmp(line, "done") ? complain(why, bytes, "process %d: %s", (int)target->pid, line)
 						    : 0;
 		if (attach_has_ended(request->process))
@@ -168,14 +173,31 @@ static int wait_answer(const struct target *target, const struct attach_request 
 		if (begun && waited >= request->wait_ms + FOLLOW_MS)
 			return complain(why, bytes, "process %d has begun the %s, and does not end it",
 					(int)target->pid, request->verb);
-		if (!begun && (waited >= request->wait_ms || cli_interrupted))
-			return complain(why, bytes, "the main thread of process %d has run no Python code for %d s; %s",
-					(int)target->pid, (int)(waited / 1000),
-					takes_file(target) || !strcmp(request->verb, "attach")
-					    ? "try again"
-					    : "the detach is done when it does");
+		if (!begun && (waited >= request->wait_ms || cli_interrupted)) {
+			if (dropped || !attaches)
+				return complain(
+				    why, bytes, "the main thread of process %d has run no Python code for %d s; %s",
+				    (int)target->pid, (int)(waited / 1000),
+				    takes_file(target) || attaches ? "try again" : "the detach is done when it does");
+			folder_drop(folder, FOLDER_ANSWER);
+			dropped = true;
+			continue;
+		}
 		nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000}, NULL);
 	}
+}
+
+static int wait_answer(const struct target *target, const struct attach_request *request, const struct folder *folder,
+		       char *why, size_t bytes)
+{
+	int answer = folder_open(folder, FOLDER_ANSWER), r;
+
+	if (answer < 0)
+		return complain(why, bytes, "cannot read the answer of process %d: %s", (int)target->pid,
+				strerror(-answer));
+	r = wait_line(target, request, folder, answer, why, bytes);
+	close(answer);
+	return r;
 }
 
 /* --- the request --- */

@@ -225,16 +225,21 @@ int folder_copy(const struct folder *folder, const char *name, const char *from)
 	return r;
 }
 
-int folder_read(const struct folder *folder, const char *name, char *text, size_t bytes)
+int folder_open(const struct folder *folder, const char *name)
 {
 	int fd = openat(folder->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, bytes - 1);
-	int r = n < 0 ? -errno : (int)n;
 
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = 0;
-	return r;
+	return fd < 0 ? -errno : fd;
+}
+
+void folder_drop(const struct folder *folder, const char *name)
+{
+	struct rights rights;
+
+	if (take_rights(&rights, folder) < 0)
+		return;
+	unlinkat(folder->fd, name, 0);
+	give_back(&rights);
 }
 
 void folder_remove(struct folder *folder)

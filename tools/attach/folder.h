@@ -38,8 +38,10 @@ int folder_listen(const struct folder *folder);
 /* Copies a file, which the process can read and map. */
 int folder_copy(const struct folder *folder, const char *name, const char *from);
 
-/* Reads the file's beginning as a text with its NUL. Returns its length, or -errno. */
-int folder_read(const struct folder *folder, const char *name, char *text, size_t bytes);
+/* Opens the file for reading. Returns a descriptor or -errno. */
+int folder_open(const struct folder *folder, const char *name);
+/* Removes the file. */
+void folder_drop(const struct folder *folder, const char *name);
 
 /* Removes the folder and the files below, which it may have. */
 void folder_remove(struct folder *folder);
