@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #define FULL_WAIT_MS 1000 /* for a reader of a full pipe; then the line is left out */
 
 enum log_level log_level = LOG_WARNING;
+bool log_line_late;
 
 static enum { STDERR_UNKNOWN, STDERR_CLOSED, STDERR_OPEN } stderr_at_start;
 static dev_t stderr_device;
@@ -40,6 +42,19 @@ static __attribute__((constructor)) void note_stderr(void)
 	errno = saved_errno;
 }
 
+/* Whether it looks like stderr: what a program has at that number for its own data it also reads, as a rule. */
+static bool may_be_stderr(const struct stat *now)
+{
+	int domain = AF_UNIX; /* the journal's */
+	socklen_t length = sizeof(domain);
+
+	if (S_ISREG(now->st_mode))
+		return (fcntl(STDERR_FILENO, F_GETFL) & O_ACCMODE) == O_WRONLY;
+	if (S_ISSOCK(now->st_mode))
+		getsockopt(STDERR_FILENO, SOL_SOCKET, SO_DOMAIN, &domain, &length);
+	return domain == AF_UNIX;
+}
+
 /*
  * Whether descriptor 2 is for messages. Where stderr was closed, the program's next file gets its number: a line would
  * be written into that. A daemon that moves stderr to its log appends, and to /dev/null or a pipe for a reader.
@@ -52,7 +67,7 @@ static bool is_stderr(void)
 	if (stderr_at_start == STDERR_CLOSED || fstat(STDERR_FILENO, &now) < 0)
 		return false;
 	if (now.st_dev == stderr_device && now.st_ino == stderr_inode)
-		return true;
+		return !log_line_late || may_be_stderr(&now);
 	if (S_ISREG(now.st_mode))
 		return fcntl(STDERR_FILENO, F_GETFL) & O_APPEND;
 	return S_ISCHR(now.st_mode) || S_ISFIFO(now.st_mode);

@@ -2,9 +2,13 @@
 #ifndef PRELOAD_LOG_LINE_H
 #define PRELOAD_LOG_LINE_H
 
+#include <stdbool.h>
+
 enum log_level { LOG_ERROR = 0, LOG_WARNING = 1, LOG_INFO = 2, LOG_DEBUG = 3 };
 
 extern enum log_level log_level;
+
+extern bool log_line_late; /* the library was loaded into a running program, which may have closed stderr before */
 
 /*
  * Writes "evprof: ...\n" if level is enabled, and if descriptor 2 is a place for messages: not where stderr was closed

@@ -210,6 +210,7 @@ static void wait_for_start(void)
 		return;
 	late = constructs && python.PyGILState_GetThisThreadState();
 	first = constructs && !late;
+	log_line_late |= late;
 	config.program_only &= !late; /* evprof_start() says when recording begins */
 	clock_init();
 	if (config.events & EVENT_MALLOC)
