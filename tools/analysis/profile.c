@@ -58,6 +58,7 @@ struct counting {
 	uint32_t thread;
 	uint32_t marks;	    /* marks of the thread so far */
 	uint64_t look_back; /* as of struct initial_stack */
+	bool only_calls;    /* of the thread: between marks, only what is called there counts */
 	bool begins_known;  /* the stack is that at the next edge already */
 	uint64_t lost;
 	bool has_native_stacks;
@@ -253,6 +254,18 @@ static uint64_t next_limit(const struct counting *counting)
 
 static const struct replay_sink nothing = {0};
 
+static int outside_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
+{
+	struct counting *counting = owner;
+
+	(void)replay;
+	(void)extra;
+	return wire_head_kind(head) == WIRE_MARK && mark_is_edge(counting, counting->marks++);
+}
+
+/* Outside the window only the stack is of interest: what runs when the window begins. */
+static const struct replay_sink outside_sink = {.other = outside_other};
+
 /* Skips events outside the window, but for what they say of thinned functions. Returns like replay_run(). */
 static int skip_run(struct counting *counting, struct replay_cursor *cursor, uint64_t until)
 {
@@ -286,37 +299,40 @@ static __attribute__((noinline)) int run_outside(struct counting *counting, stru
 	uint64_t left_open = replay->left_open, unmatched = replay->unmatched;
 	int reason;
 
-	if (counting->options->mark_begin || counting->begins_known)
+	if (counting->only_calls || counting->begins_known)
 		return skip_run(counting, cursor, until);
-	reason = replay_run(replay, cursor, until, &nothing, NULL);
+	reason = replay_run(replay, cursor, until, &outside_sink, counting);
 	replay->left_open = left_open;
 	replay->unmatched = unmatched;
 	return reason;
 }
 
-/* What runs already counts from this time on. */
-static void begin_with_stack(struct replay *replay, uint64_t at, const struct replay_sink *sink,
-			     struct counting *counting)
+/* Takes the stack off and puts it on again, at this time. */
+static void lift_stack(struct replay *replay, uint64_t at, const struct replay_sink *off, const struct replay_sink *on,
+		       struct counting *counting)
 {
-	uint32_t depth = replay->depth, hidden_base = replay->hidden_base;
+	uint32_t depth = replay->depth, hidden_base = replay->hidden_base, own_depth = replay->own_depth;
+	uint32_t place = replay->place;
 	struct replay_place *places = malloc((depth + 1) * sizeof(*places));
 	uint64_t now = replay->now;
 
 	for (uint32_t i = 0; places && i < depth; i++)
 		places[i] = replay_place_of(&replay->frames[i]);
-	replay_forget(replay);
-	replay->hidden_base = hidden_base;
 	replay->now = at;
+	replay_pop_all(replay, off, counting);
 	for (uint32_t i = 0; places && i < depth; i++)
-		replay_push_at(replay, places[i], WIRE_FRAME, sink, counting);
+		replay_push_at(replay, places[i], WIRE_FRAME, on, counting);
 	replay->out_of_memory |= !places;
+	replay->hidden_base = hidden_base;
+	replay->own_depth = own_depth;
+	replay->place = place;
 	replay->now = now; /* the next event's ticks count from the last event */
 	free(places);
 }
 
 /*
  * Begins or ends the window. Between marks what is called there counts, as where the program switches cProfile on and
- * off; between times what runs there does.
+ * off; between times what runs there does, and where calls were not recorded: there a stack says only what runs.
  */
 static void cross_edge(struct counting *counting, const struct replay_sink *sink, int reason)
 {
@@ -324,16 +340,15 @@ static void cross_edge(struct counting *counting, const struct replay_sink *sink
 	const struct window_edge *edge = &counting->window.edges[counting->next_edge++];
 	uint64_t now = replay->now, at = reason == 1 && edge->ticks > now ? edge->ticks : now;
 
-	if (!edge->begins) {
-		replay->now = at;
-		replay_pop_all(replay, sink, counting);
-		replay->now = now;
-	} else if (counting->options->mark_begin) {
+	counting->begins_known = false;
+	if (edge->begins && counting->only_calls) {
 		replay_forget(replay);
 		replay_forget_stacks(replay);
 		replay->base_unknown = replay->others_unknown = true;
+	} else if (edge->begins) {
+		lift_stack(replay, at, &outside_sink, sink, counting);
 	} else {
-		begin_with_stack(replay, at, sink, counting);
+		lift_stack(replay, at, sink, &outside_sink, counting);
 	}
 }
 
@@ -384,7 +399,7 @@ static size_t first_place(struct counting *counting, struct trace *trace, const 
 		return 0;
 	initial.from = edge->ticks;
 	first = trace_stream_place(thread, edge->ticks);
-	if (first == thread->place_count || initial.from >= initial.to || counting->options->mark_begin)
+	if (first == thread->place_count || initial.from >= initial.to || counting->only_calls)
 		return first;
 	counting->begins_known = true;
 	if (initial_stack_push(&initial, edge->ticks, &nothing, NULL) < 0)
@@ -407,6 +422,8 @@ static void count_thread(struct counting *counting, struct trace *trace, const s
 	counting->marks = 0;
 	counting->next_edge = 0;
 	counting->begins_known = false;
+	counting->only_calls = counting->options->mark_begin && !thread->sampled &&
+			       trace_process_records(trace_process_of(trace, thread), "call");
 	replay_begin_thread(&counting->replay);
 	calibration_begin_thread(&counting->calibration);
 	trace_stream_open(&stream, trace, thread);
