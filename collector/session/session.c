@@ -257,6 +257,7 @@ static void describe_process(struct session *session, struct process *process, c
 	process->events = events_of(join->events);
 	resident_begin(&process->resident, process->events);
 	shown.argv = process->title.argv;
+	shown.keep = session->trace.kept.limits; /* the daemon's, where it has some: what the trace does */
 	trace_output_use_clock(&session->trace, layout->clock_kind, layout->clock_shift);
 	trace_output_write_clocks(&session->trace, now_ns);
 	trace_output_json(&session->trace, process->number, TRACE_NOBODY,
