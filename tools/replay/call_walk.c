@@ -63,8 +63,6 @@ static inline bool has_no_times(const struct call_walk *walk)
 
 /* --- tasks --- */
 
-#define ANNOUNCED (UINT64_C(1) << 63) /* a span of the task has begun, and none of its steps */
-
 static void note_key(struct call_walk *walk, uint32_t task, uint32_t key)
 {
 	if (!walk->replay.thinning || replay_hides(&walk->replay, key))
@@ -109,9 +107,9 @@ static uint64_t task_of(struct call_walk *walk, unsigned kind, uint32_t key)
 		return 0;
 	}
 	if (kind == WIRE_THROW) {
-		*number = found & ~ANNOUNCED;
+		*number = found;
 	} else if (kind == WIRE_CALL || !*number) {
-		uint32_t task = *number & ANNOUNCED ? (uint32_t)*number : number_task(walk, key);
+		uint32_t task = number_task(walk, key);
 
 		*number = (uint64_t)walk->step_name << 32 | task;
 		note_key(walk, task, key);
@@ -119,23 +117,40 @@ static uint64_t task_of(struct call_walk *walk, unsigned kind, uint32_t key)
 	return *number;
 }
 
-/* The task at an address whose code was not recorded at a span's begin. */
-static uint32_t task_of_span(struct call_walk *walk, uint64_t address)
+/*
+ * For spans: the task of which no coroutine was recorded at a span's begin. The coroutines that it awaits begin and end
+ * as tasks; it is one until that span ends.
+ */
+static uint32_t task_of_span(struct call_walk *walk, uint64_t address, uint64_t span)
 {
-	uint64_t *number;
+	uint64_t *number = u64_map_make(&walk->span_tasks, address);
+	uint64_t *first = number && !*number ? u64_map_make(&walk->span_firsts, span) : NULL;
+	uint32_t live = (uint32_t)u64_map_value(&walk->tasks, address); /* that a recorded coroutine has begun */
 
-	if (!address)
-		return 0;
-	number = u64_map_make(&walk->tasks, address);
-	if (!number) {
+	if (first) {
+		*number = live ? live : UINT32_MAX - walk->hidden_task_count++;
+		*first = address;
+	}
+	if (!number || !*number) {
 		walk_fail(walk, -ENOMEM);
 		return 0;
 	}
-	if (!*number) {
-		*number = ANNOUNCED | ++walk->task_count;
-		note_key(walk, walk->task_count, 0);
-	}
 	return (uint32_t)*number;
+}
+
+static void end_span_task(struct call_walk *walk, uint64_t span)
+{
+	uint64_t address, number;
+
+	if (u64_map_take(&walk->span_firsts, span, &address))
+		u64_map_take(&walk->span_tasks, address, &number);
+}
+
+static uint32_t task_of_step(const struct call_walk *walk, uint64_t address, uint32_t task)
+{
+	uint64_t number = u64_map_value(&walk->span_tasks, address);
+
+	return number ? (uint32_t)number : task;
 }
 
 static void take_step(struct call_walk *walk, struct walk_frame *frame)
@@ -219,8 +234,8 @@ uint32_t walk_task(struct call_walk *walk)
 		return walk->span_task;
 	for (uint32_t i = walk->depth; i-- > (hidden ? hidden->depth : 0);)
 		if (walk->frames[i].task)
-			return walk->frames[i].task;
-	return hidden ? hidden->task : 0;
+			return task_of_step(walk, walk->frames[i].task_address, walk->frames[i].task);
+	return hidden ? task_of_step(walk, hidden->task_address, hidden->task) : 0;
 }
 
 char *walk_task_name(const struct call_walk *walk, const struct walk_frame *frame)
@@ -242,6 +257,8 @@ char *walk_task_name(const struct call_walk *walk, const struct walk_frame *fram
 static void forget_tasks(struct call_walk *walk)
 {
 	u64_map_done(&walk->tasks);
+	u64_map_done(&walk->span_tasks);
+	u64_map_done(&walk->span_firsts);
 	free(walk->task_keys);
 	walk->task_keys = NULL;
 	walk->task_count = walk->task_keys_allocated = 0;
@@ -328,8 +345,11 @@ static int walk_other(void *owner, struct replay *replay, uint32_t head, const u
 	walk->step = walk->span_task = 0;
 	if (wire_head_kind(head) == WIRE_TASK)
 		expect_step(walk, head, *extra);
-	else if (wire_head_kind(head) == WIRE_SPAN_BEGIN && wire_extra_words(head) > 2)
-		walk->span_task = task_of_span(walk, wire_task_address(extra[2]));
+	else if (wire_head_kind(head) == WIRE_SPAN_BEGIN && wire_extra_words(head) > 2 && extra[1] &&
+		 wire_task_address(extra[2]))
+		walk->span_task = task_of_span(walk, wire_task_address(extra[2]), extra[1]);
+	else if (wire_head_kind(head) == WIRE_SPAN_END && walk->span_firsts.slots)
+		end_span_task(walk, wire_number(head, extra));
 	else if (wire_head_kind(head) == WIRE_SWITCH)
 		walk->hidden_step_count = 0;
 	if (wire_head_kind(head) != WIRE_TASK && walk->visitor->other)

@@ -93,6 +93,8 @@ struct call_walk {
 	uint64_t step; /* task of the next call, 0: none; step_key is the call's key */
 	uint32_t step_key;
 	uint32_t step_name;
+	struct u64_map span_tasks;	       /* tasks that are not recorded: address to number; for spans only */
+	struct u64_map span_firsts;	       /* the span that began first in each: number to address */
 	uint32_t span_task;		       /* of the span that begins, if the event has it */
 	struct walk_hidden_step *hidden_steps; /* that run; the last ones may have ended */
 	uint32_t hidden_step_count;
