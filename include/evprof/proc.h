@@ -69,6 +69,17 @@ static inline ssize_t proc_read_of(pid_t pid, pid_t tid, const char *name, char 
 	return proc_read(path, text, size);
 }
 
+/*
+ * What stands behind a name in /proc/PID/status, or that of the thread: "\nName:". NULL: it cannot be read. text: place
+ * for the file.
+ */
+static inline char *proc_status_of(pid_t pid, pid_t tid, const char *name, char *text, size_t size)
+{
+	char *line = proc_read_of(pid, tid, "status", text, size) > 0 ? strstr(text, name) : NULL;
+
+	return line ? line + strlen(name) : NULL;
+}
+
 /* The argument that names the program: a script, a module after -m, or NULL. */
 static inline const char *proc_program_argument(const char *arguments, ssize_t size)
 {

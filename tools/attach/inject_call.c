@@ -95,14 +95,6 @@ static int save(struct stopped *thread)
 	return vector.iov_len < sizeof(thread->vector) ? 0 : -E2BIG;
 }
 
-/* Of /proc/PID/status; NULL: it cannot be read. name: "\nName:". */
-static const char *status_field(pid_t pid, const char *name, char *text, size_t size)
-{
-	const char *line = proc_read_of(pid, 0, "status", text, size) > 0 ? strstr(text, name) : NULL;
-
-	return line ? line + strlen(name) : NULL;
-}
-
 static int set_blocked(const struct stopped *thread, uint64_t blocked)
 {
 	void *size = (void *)(uintptr_t)sizeof(blocked); /* NOLINT(performance-no-int-to-ptr) */
@@ -118,7 +110,7 @@ static int unblock(struct stopped *thread)
 {
 	void *size = (void *)(uintptr_t)sizeof(thread->blocked); /* NOLINT(performance-no-int-to-ptr) */
 	char text[65536];
-	const char *ignored = status_field(thread->tid, "\nSigIgn:", text, sizeof(text));
+	const char *ignored = proc_status_of(thread->tid, 0, "\nSigIgn:", text, sizeof(text));
 
 	if (!ignored || strtoull(ignored, NULL, 16) & OWN_SIGNALS)
 		return -ENOTSUP;
@@ -339,7 +331,7 @@ static int queue_call(const struct target *target, struct stopped *thread, uint6
 static pid_t tracer_of(pid_t pid)
 {
 	char text[4096];
-	const char *tracer = status_field(pid, "\nTracerPid:", text, sizeof(text));
+	const char *tracer = proc_status_of(pid, 0, "\nTracerPid:", text, sizeof(text));
 
 	return tracer ? atoi(tracer) : 0;
 }

@@ -51,24 +51,22 @@ static bool same_root(pid_t pid)
 
 pid_t target_own_id(pid_t pid, pid_t tid)
 {
-	char text[65536], *line, *end;
+	char text[65536], *ids = proc_status_of(pid, tid, "\nNSpid:", text, sizeof(text)), *last;
 
-	if (proc_read_of(pid, tid, "status", text, sizeof(text)) <= 0 || !(line = strstr(text, "\nNSpid:")))
+	if (!ids)
 		return tid;
-	end = strchr(line + 1, '\n');
-	if (end)
-		*end = 0;
-	line = strrchr(line, '\t');
-	return line ? (pid_t)strtoul(line + 1, NULL, 10) : tid;
+	ids[strcspn(ids, "\n")] = 0;
+	last = strrchr(ids, '\t');
+	return last ? (pid_t)strtoul(last + 1, NULL, 10) : tid;
 }
 
 /* The process of a thread: /proc has a folder for each thread, too, which it does not list. */
 static pid_t process_of(pid_t tid)
 {
-	char text[4096], *line;
+	char text[4096];
+	const char *id = proc_status_of(tid, 0, "\nTgid:", text, sizeof(text));
 
-	line = proc_read_of(tid, 0, "status", text, sizeof(text)) > 0 ? strstr(text, "\nTgid:") : NULL;
-	return line ? (pid_t)strtoul(line + strlen("\nTgid:"), NULL, 10) : tid;
+	return id ? (pid_t)strtoul(id, NULL, 10) : tid;
 }
 
 static void read_program(struct target *target)

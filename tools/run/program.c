@@ -178,14 +178,12 @@ static void end_witness(pid_t witness)
 /* Reads the pending signals of a process, as bits from signal 1 on. False: they cannot be read. */
 static bool read_pending(pid_t pid, uint64_t *signals)
 {
-	static const char key[] = "\nShdPnd:\t";
 	char status[4096];
-	const char *found = NULL;
+	const char *found =
+	    pid > 0 && proc_is_ours() ? proc_status_of(pid, 0, "\nShdPnd:", status, sizeof(status)) : NULL;
 
-	if (pid > 0 && proc_is_ours() && proc_read_of(pid, 0, "status", status, sizeof(status)) > 0)
-		found = strstr(status, key);
 	if (found)
-		*signals = strtoull(found + sizeof(key) - 1, NULL, 16);
+		*signals = strtoull(found, NULL, 16);
 	return found != NULL;
 }
 
