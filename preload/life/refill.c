@@ -551,27 +551,42 @@ static struct writer *find_or_begin(unsigned kind)
 	return refill(writer, kind);
 }
 
+/* What the slow path leaves as it was. */
+struct slow {
+	int saved_errno, cancel_state;
+};
+
+static void slow_begin(struct slow *slow)
+{
+	slow->saved_errno = errno;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &slow->cancel_state);
+	writer_enter();
+}
+
+static void slow_end(const struct slow *slow)
+{
+	writer_leave();
+	pthread_setcancelstate(slow->cancel_state, NULL);
+	errno = slow->saved_errno;
+}
+
 static __attribute__((noinline)) struct writer *look_for_room(unsigned kind)
 {
-	int saved_errno = errno, cancel_state;
 	struct writer *writer;
+	struct slow slow;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	writer_enter();
+	slow_begin(&slow);
 	writer = find_or_begin(kind);
-	writer_leave();
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved_errno;
+	slow_end(&slow);
 	return writer;
 }
 
 void writer_put_greenlet_stack(void)
 {
-	int saved_errno = errno, cancel_state;
 	struct writer *writer = thread_self.writer;
+	struct slow slow;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	writer_enter();
+	slow_begin(&slow);
 	if (life_recording() && writer == thread_self.writer && stack_kind(writer) == WIRE_GREENLET_STACK &&
 	    room_of(writer) > ROOM_WANTED) {
 		room_show_held(writer);
@@ -579,9 +594,7 @@ void writer_put_greenlet_stack(void)
 	} else {
 		writer_set_room(writer, 0, 0);
 	}
-	writer_leave();
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved_errno;
+	slow_end(&slow);
 }
 
 static bool has_no_quarter(struct writer *writer)
