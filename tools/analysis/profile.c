@@ -164,6 +164,16 @@ static __attribute__((noinline)) void count_exception(struct counting *counting)
 		thinning_count_exception(counting->replay.thinning);
 }
 
+/* Outside the window nothing else of an event that is no call counts. */
+static int take_mark(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
+{
+	struct counting *counting = owner;
+
+	(void)replay;
+	(void)extra;
+	return wire_head_kind(head) == WIRE_MARK && mark_is_edge(counting, counting->marks++);
+}
+
 static int count_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
 {
 	struct counting *counting = owner;
@@ -176,9 +186,7 @@ static int count_other(void *owner, struct replay *replay, uint32_t head, const 
 		native_stack_count(&counting->native_stacks, head, extra, &replay->native_frame);
 	if (counting->memory)
 		count_memory(counting, replay, head, extra);
-	if (wire_head_kind(head) != WIRE_MARK)
-		return 0;
-	return mark_is_edge(counting, counting->marks++);
+	return take_mark(counting, replay, head, extra);
 }
 
 static const struct replay_sink count_sink = {.pop = count_pop, .other = count_other};
@@ -254,17 +262,8 @@ static uint64_t next_limit(const struct counting *counting)
 
 static const struct replay_sink nothing = {0};
 
-static int outside_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
-{
-	struct counting *counting = owner;
-
-	(void)replay;
-	(void)extra;
-	return wire_head_kind(head) == WIRE_MARK && mark_is_edge(counting, counting->marks++);
-}
-
 /* Outside the window only the stack is of interest: what runs when the window begins. */
-static const struct replay_sink outside_sink = {.other = outside_other};
+static const struct replay_sink outside_sink = {.other = take_mark};
 
 /* Skips events outside the window, but for what they say of thinned functions. Returns like replay_run(). */
 static int skip_run(struct counting *counting, struct replay_cursor *cursor, uint64_t until)
@@ -283,7 +282,7 @@ static int skip_run(struct counting *counting, struct replay_cursor *cursor, uin
 		if (wire_is_thin(kind))
 			replay_thin(replay, head, cursor->extra, &nothing, NULL);
 		cursor->extra += wire_extra_words(head);
-		if (kind == WIRE_MARK && mark_is_edge(counting, counting->marks++)) {
+		if (take_mark(counting, replay, head, NULL)) {
 			cursor->at++;
 			return 2;
 		}

@@ -403,6 +403,14 @@ static inline void replay_begin_greenlet(struct replay *replay, uint32_t head)
 	replay->c_functions_unknown = true;
 }
 
+static inline void replay_open_frame(struct replay *replay, uint32_t head, const struct replay_sink *sink, void *owner)
+{
+	if (!replay->open_frames)
+		return;
+	replay->open_frames--;
+	replay_push_frame(replay, head, sink, owner);
+}
+
 /* Takes an event that is neither call nor end. A result other than 0, from the sink, makes replay_run() return. */
 static inline int replay_other(struct replay *replay, uint32_t head, const uint64_t *extra,
 			       const struct replay_sink *sink, void *owner)
@@ -428,10 +436,8 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 		replay_begin_greenlet(replay, head);
 		return 0;
 	case WIRE_OPEN:
-		if (!replay->open_frames)
-			return 0;
-		replay->open_frames--;
-		__attribute__((fallthrough));
+		replay_open_frame(replay, head, sink, owner);
+		return 0;
 	case WIRE_FRAME:
 		replay_push_frame(replay, head, sink, owner);
 		return 0;
