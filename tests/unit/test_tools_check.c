@@ -19,14 +19,7 @@ static void begin_process(const char *members)
 {
 	fixture_free(fixture);
 	fixture = fixture_new();
-	process = 0;
-	fixture->processes = 1;
-	fixture_meta(
-	    fixture, 0,
-	    "{\"type\":\"process\",\"process\":0,\"pid\":10,\"ppid\":1,\"start\":\"exec\",\"python\":\"3.11.2\","
-	    "\"argv\":[],\"exe\":\"\",\"cwd\":\"/\",\"host\":\"h\",\"program\":\"a\",\"clock_kind\":0,"
-	    "\"clock_shift\":0,\"start_ticks\":0,%s}",
-	    members);
+	process = fixture_process_with(fixture, members);
 	thread = fixture_thread(fixture, process, 10, 1000);
 }
 

@@ -198,13 +198,7 @@ static void begin_memory(void)
 {
 	fixture_free(fixture);
 	fixture = fixture_new();
-	process = 0;
-	fixture->processes = 1;
-	fixture_meta(
-	    fixture, 0,
-	    "{\"type\":\"process\",\"process\":0,\"pid\":10,\"ppid\":1,\"start\":\"exec\",\"python\":\"3.11.2\","
-	    "\"argv\":[],\"exe\":\"\",\"cwd\":\"/\",\"host\":\"h\",\"program\":\"a\",\"clock_kind\":0,"
-	    "\"clock_shift\":0,\"start_ticks\":0,\"events\":[\"mem\"]}");
+	process = fixture_process_with(fixture, "\"events\":[\"mem\"]");
 	thread = fixture_thread(fixture, process, 11, 1000);
 }
 

@@ -229,6 +229,18 @@ static void expect_listed(const char *words, int status, const char *function, b
 	cr_expect(!strstr(ran.out, function) == !listed, "%s: %s\n%s", words, function, ran.out);
 }
 
+/* --fail-on with this, whichever trace comes first: an error whose line says so, and names the trace. */
+static void expect_refused(const char *key, const char *line, const char *named)
+{
+	char words[80];
+
+	for (unsigned turned = 0; turned < 2; turned++) {
+		snprintf(words, sizeof(words), "--fail-on %s %s", key, turned ? "OTHER TRACE" : "TRACE OTHER");
+		expect_listed(words, 2, "(f)", false);
+		cr_expect(strstr(ran.err, line) && strstr(ran.err, named), "%s", ran.err);
+	}
+}
+
 /* 10.9 ms are 9 % more than 10 ms, 11.2 ms are 12 %. */
 Test(diff, noise_is_not_listed)
 {
@@ -327,7 +339,6 @@ Test(diff, calls_that_were_not_recorded)
 {
 	static const char *const lines[] = {"has no events of calls", "has no calls of C functions (c_call)"};
 	static const char *const keys[] = {"calls", "time", "total-cumtime"};
-	char words[80];
 
 	for (size_t i = 0; i < 2; i++) {
 		code(1, "a.py", 1, "f", "f");
@@ -340,12 +351,7 @@ Test(diff, calls_that_were_not_recorded)
 			called(1, 1, 1);
 		save(1);
 		for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
-			for (unsigned turned = 0; turned < 2; turned++) {
-				snprintf(words, sizeof(words), "--fail-on %s %s", keys[k],
-					 turned ? "OTHER TRACE" : "TRACE OTHER");
-				expect_listed(words, 2, "(f)", false);
-				cr_expect(strstr(ran.err, lines[i]) && strstr(ran.err, paths[!i]), "%s", ran.err);
-			}
+			expect_refused(keys[k], lines[i], paths[!i]);
 		expect_listed("TRACE OTHER", 0, "nonsense", false);
 		tear_down();
 		begin_trace();
@@ -356,7 +362,6 @@ Test(diff, calls_that_were_not_recorded)
 Test(diff, budget_hides_calls)
 {
 	static const char *const refused[] = {"calls", "total-time", "cumtime", "bytes"};
-	char words[80];
 
 	for (int side = 0; side < 2; side++) {
 		fixture_meta(fixture, 0,
@@ -370,13 +375,7 @@ Test(diff, budget_hides_calls)
 		begin_trace();
 	}
 	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
-		for (unsigned turned = 0; turned < 2; turned++) {
-			snprintf(words, sizeof(words), "--fail-on %s %s", refused[i],
-				 turned ? "OTHER TRACE" : "TRACE OTHER");
-			expect_listed(words, 2, "(f)", false);
-			cr_expect(strstr(ran.err, "record without --budget") && strstr(ran.err, paths[1]), "%s",
-				  ran.err);
-		}
+		expect_refused(refused[i], "record without --budget", paths[1]);
 	expect_listed("--fail-on total-bytes TRACE OTHER", 0, "(f)", true);
 	expect_listed("TRACE OTHER", 0, "(f)", true);
 	expect_listed("--fail-on calls TRACE TRACE", 0, "(f)", false);
@@ -386,7 +385,6 @@ Test(diff, budget_hides_calls)
 Test(diff, last_stretch)
 {
 	static const char *const refused[] = {"calls", "total-time", "total-bytes"};
-	char words[80];
 
 	for (int side = 0; side < 2; side++) {
 		fixture_meta(fixture, 0,
@@ -399,13 +397,7 @@ Test(diff, last_stretch)
 		begin_trace();
 	}
 	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
-		for (unsigned turned = 0; turned < 2; turned++) {
-			snprintf(words, sizeof(words), "--fail-on %s %s", refused[i],
-				 turned ? "OTHER TRACE" : "TRACE OTHER");
-			expect_listed(words, 2, "(f)", false);
-			cr_expect(strstr(ran.err, "has only its last stretch") && strstr(ran.err, paths[1]), "%s",
-				  ran.err);
-		}
+		expect_refused(refused[i], "has only its last stretch", paths[1]);
 	expect_listed("--fail-on calls --from 0 TRACE OTHER", 0, "(f)", true);
 	expect_listed("TRACE OTHER", 0, "(f)", true);
 	expect_listed("--fail-on calls TRACE TRACE", 0, "(f)", false);
@@ -446,17 +438,13 @@ Test(diff, markdown)
 /* A process that records these events: main() begins at that line, and allocates where it stands and below. */
 static void begin_memory(const char *events, uint32_t begins)
 {
+	char members[200];
+
+	snprintf(members, sizeof(members), "\"events\":[%s]", events);
 	if (fixture)
 		fixture_free(fixture);
 	fixture = fixture_new();
-	process = 0;
-	fixture->processes = 1;
-	fixture_meta(
-	    fixture, 0,
-	    "{\"type\":\"process\",\"process\":0,\"pid\":10,\"ppid\":1,\"start\":\"exec\",\"python\":\"3.11.2\","
-	    "\"argv\":[],\"exe\":\"\",\"cwd\":\"/\",\"host\":\"h\",\"program\":\"a\",\"clock_kind\":0,"
-	    "\"clock_shift\":0,\"start_ticks\":0,\"events\":[%s]}",
-	    events);
+	process = fixture_process_with(fixture, members);
 	thread = fixture_thread(fixture, process, 10, 1000);
 	code(1, "/src/m.py", begins, "main", "main");
 	event(WIRE_CALL, 1, 1);

@@ -178,7 +178,19 @@ static void step_of(uint64_t task, unsigned kind)
 	fixture_event(fixture, thread, kind, CODE, 0);
 }
 
-static const char *const filters[] = {"", "--exclude step"};
+/* Whether the function of the steps is shown or not. */
+static void expect_both(const char *a, const char *b)
+{
+	static const char *const filters[] = {"", "--exclude step"};
+
+	for (size_t i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
+		json_t *report = table_with(filters[i]);
+
+		expect_row(report, "a", a);
+		expect_row(report, "b", b);
+		json_decref(report);
+	}
+}
 
 /* Tasks take turns: a span of one is no child of another's. */
 Test(spans, of_tasks)
@@ -193,13 +205,7 @@ Test(spans, of_tasks)
 		end((uint32_t)task, 10);
 		fixture_event(fixture, thread, WIRE_RETURN, CODE, 10);
 	}
-	for (size_t i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
-		json_t *report = table_with(filters[i]);
-
-		expect_row(report, "a", "1+0 total 40 own 40 max 40");
-		expect_row(report, "b", "1+0 total 40 own 40 max 40");
-		json_decref(report);
-	}
+	expect_both("1+0 total 40 own 40 max 40", "1+0 total 40 own 40 max 40");
 }
 
 /* The coroutine in which a span begins may not be recorded: a decorator's. It runs in the task of what it awaits. */
@@ -218,13 +224,7 @@ Test(spans, around_the_steps_of_tasks)
 		fixture_event(fixture, thread, WIRE_RETURN, CODE, 10);
 		end((uint32_t)(2 * task), 10);
 	}
-	for (size_t i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
-		json_t *report = table_with(filters[i]);
-
-		expect_row(report, "a", "2+0 total 160 own 60 max 80");
-		expect_row(report, "b", "2+0 total 100 own 100 max 50");
-		json_decref(report);
-	}
+	expect_both("2+0 total 160 own 60 max 80", "2+0 total 100 own 100 max 50");
 }
 
 Test(spans, of_a_task_without_an_address)

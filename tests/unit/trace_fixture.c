@@ -141,6 +141,19 @@ uint32_t fixture_process(struct fixture *fixture, int pid, int ppid)
 	return number;
 }
 
+uint32_t fixture_process_with(struct fixture *fixture, const char *members)
+{
+	uint32_t number = fixture->processes++;
+
+	fixture_meta(
+	    fixture, number,
+	    "{\"type\":\"process\",\"process\":%u,\"pid\":10,\"ppid\":1,\"start\":\"exec\",\"python\":\"3.11.2\","
+	    "\"argv\":[],\"exe\":\"\",\"cwd\":\"/\",\"host\":\"h\",\"program\":\"a\",\"clock_kind\":0,"
+	    "\"clock_shift\":0,\"start_ticks\":0,%s}",
+	    number, members);
+	return number;
+}
+
 uint32_t fixture_thread(struct fixture *fixture, uint32_t process, uint32_t tid, uint64_t start_ticks)
 {
 	uint32_t number = fixture->thread_count++;

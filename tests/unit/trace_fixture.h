@@ -51,6 +51,8 @@ void fixture_meta(struct fixture *fixture, uint32_t process, const char *format,
 
 /* A process with the clock CLOCK_MONOTONIC, so that ticks are ns. Returns its number. */
 uint32_t fixture_process(struct fixture *fixture, int pid, int ppid);
+/* The same with pid 10, of whose META object these further members matter, of its JSON. */
+uint32_t fixture_process_with(struct fixture *fixture, const char *members);
 uint32_t fixture_thread(struct fixture *fixture, uint32_t process, uint32_t tid, uint64_t start_ticks);
 void fixture_define(struct fixture *fixture, uint32_t process, unsigned type, uint32_t id, uint32_t number,
 		    const char *string0, const char *string1, const char *string2, const char *string3);
