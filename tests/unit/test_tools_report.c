@@ -346,6 +346,88 @@ Test(report, csv_of_what_is_not_exact)
 	cr_expect(report("--by span --format csv TRACE") == 0 && !*ran.err, "%s", ran.err);
 }
 
+#define BURSTS 4
+#define BURST_NS 1000000
+
+/* A change of what is thinned, ns after the event before; every ms of the clock is one of CPU time. */
+static void thin(uint32_t of, unsigned kind, unsigned why, uint64_t cpu_ns, uint32_t ns)
+{
+	const uint64_t words[] = {cpu_ns, WORK};
+
+	fixture_extended(fixture, of, kind, wire_thin_value(why, 5000), words, 2, ns);
+}
+
+static void spin(uint32_t of, unsigned times)
+{
+	for (unsigned i = 0; i < times; i++) {
+		fixture_event(fixture, of, WIRE_CALL, SPIN, 1000);
+		fixture_event(fixture, of, WIRE_RETURN, SPIN, 1000);
+	}
+}
+
+/* main calls work, which is thinned, and work calls what is not; in a burst it is called ten times. */
+static void thinned_calls(void)
+{
+	uint32_t second = fixture_thread(fixture, process, 11, 1000);
+
+	fixture_meta(fixture, process, "{\"type\":\"process\",\"process\":0,\"pid\":10,\"budget\":5}");
+	for (unsigned t = 0; t < 2; t++) {
+		uint32_t of = t ? second : thread;
+
+		fixture_event(fixture, of, WIRE_CALL, MAIN, 1000);
+		thin(of, WIRE_THIN_END, WIRE_BURST_OTHER, 1, 0);
+		for (unsigned i = 0; i < BURSTS; i++) {
+			thin(of, WIRE_THIN, 0, (uint64_t)(2 * i + 1) * BURST_NS, BURST_NS);
+			thin(of, WIRE_THIN_END, WIRE_BURST_RANDOM, (uint64_t)(2 * i + 2) * BURST_NS, BURST_NS);
+			for (unsigned k = 0; k < 10 && !t; k++) {
+				fixture_event(fixture, of, WIRE_CALL, WORK, 1000);
+				spin(of, 10);
+				fixture_event(fixture, of, WIRE_RETURN, WORK, 1000);
+			}
+			if (t)
+				spin(of, 100 + i);
+		}
+		thin(of, WIRE_THIN, 0, (2 * BURSTS + 1) * (uint64_t)BURST_NS, BURST_NS);
+		thin(of, WIRE_THIN_END, WIRE_BURST_OTHER, (2 * BURSTS + 2) * (uint64_t)BURST_NS, BURST_NS);
+		fixture_event(fixture, of, WIRE_RETURN, MAIN, 1000);
+	}
+}
+
+static json_int_t calls_of_work(const char *arguments)
+{
+	json_int_t calls = -1;
+	json_t *root, *row;
+	size_t i;
+
+	cr_assert(report(arguments) == 0, "%s", ran.err);
+	root = json_loads(ran.out, 0, NULL);
+	json_array_foreach(json_object_get(root, "functions"), i,
+			   row) if (!strcmp(json_string_value(json_object_get(row, "file")), "/app/work.py")) calls =
+	    json_integer_value(json_object_get(row, "ncalls"));
+	json_decref(root);
+	return calls;
+}
+
+/* How dense events are in a burst does not depend on which of them are shown. */
+Test(report, estimates_are_those_of_all_events)
+{
+	static const char *const parts[] = {
+	    "--include *work*",		 "--exclude sp*",     "--max-depth 2", "--thread 10",
+	    "--thread 10 --max-depth 2", "--min-duration 3us"};
+	json_int_t calls;
+
+	thinned_calls();
+	calls = calls_of_work("--json TRACE");
+	cr_expect_gt(calls, 80, "%lld", (long long)calls);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		char words[100];
+
+		snprintf(words, sizeof(words), "--json %s TRACE", parts[i]);
+		cr_expect_eq(calls_of_work(words), calls, "%s: %lld for %lld", parts[i],
+			     (long long)calls_of_work(words), (long long)calls);
+	}
+}
+
 /* Where the times cannot be those of a program without hooks, none are printed. */
 Test(report, calibrates_with_what_can_be_relied_on)
 {

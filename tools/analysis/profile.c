@@ -67,6 +67,7 @@ struct counting {
 	uint64_t min_ticks; /* shorter calls do not count */
 	uint32_t max_depth;
 	uint8_t *hidden; /* by key; NULL: no function is hidden */
+	bool surveys;	 /* all calls are read, and none is counted: survey() */
 	bool out_of_memory;
 	/* With edges or modules only. */
 	uint32_t *rows; /* by key */
@@ -106,8 +107,9 @@ static inline bool is_counted(const struct counting *counting, const struct repl
 static __attribute__((noinline)) bool count_thinned(const struct replay *replay, const struct replay_frame *frame,
 						    uint64_t total)
 {
+	/* The caller of what runs above a hidden function is that. */
 	struct thin_call call = {.key = frame->key,
-				 .caller = replay->depth ? frame[-1].key : 0,
+				 .caller = replay->depth && !frame[-1].hidden ? frame[-1].key : 0,
 				 .depth = replay->depth,
 				 .values = {.calls = frame->kind != WIRE_FRAME, .own = (double)(total - frame->inner)}};
 
@@ -116,14 +118,30 @@ static __attribute__((noinline)) bool count_thinned(const struct replay *replay,
 	return thinning_count(replay->thinning, &call);
 }
 
+/* A call or an end that is not shown. */
+static void count_hidden(void *owner, struct replay *replay, uint32_t head)
+{
+	(void)owner;
+	if (replay->thinning && !replay_begins(wire_head_kind(head)))
+		thinning_count_hidden(replay->thinning, replay->depth);
+}
+
+static __attribute__((noinline)) void leave_out(struct replay *replay)
+{
+	if (replay->thinning)
+		thinning_count_hidden(replay->thinning, replay->depth);
+}
+
 static inline void count_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
 {
 	struct counting *counting = owner;
 	uint64_t total = time_in(replay, frame);
 
 	(void)how;
-	if (!is_counted(counting, replay, total))
+	if (!is_counted(counting, replay, total)) {
+		leave_out(replay);
 		return;
+	}
 	if (replay->depth)
 		frame[-1].inner += total;
 	count_end(&counting->entries[frame->key], frame, total, replay->open[frame->key] == 0);
@@ -189,7 +207,7 @@ static int count_other(void *owner, struct replay *replay, uint32_t head, const 
 	return take_mark(counting, replay, head, extra);
 }
 
-static const struct replay_sink count_sink = {.pop = count_pop, .other = count_other};
+static const struct replay_sink count_sink = {.pop = count_pop, .other = count_other, .hidden = count_hidden};
 
 /* --- edges and modules: the same with rows, and more work for each call --- */
 
@@ -234,8 +252,10 @@ static inline void rows_pop(void *owner, struct replay *replay, struct replay_fr
 	counting->open[row]--;
 	if (edge)
 		edge->open--;
-	if (!is_counted(counting, replay, total))
+	if (!is_counted(counting, replay, total)) {
+		leave_out(replay);
 		return;
+	}
 	if (replay->depth)
 		frame[-1].inner += total;
 	count_end(&counting->entries[row], frame, total, counting->open[row] == 0);
@@ -245,7 +265,19 @@ static inline void rows_pop(void *owner, struct replay *replay, struct replay_fr
 		edge->thinned = true;
 }
 
-static const struct replay_sink rows_sink = {.push = rows_push, .pop = rows_pop, .other = count_other};
+/* What all events of a process say of its bursts: what a filter leaves out counts. */
+static void survey_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
+{
+	(void)owner;
+	(void)how;
+	if (replay->thinning)
+		count_thinned(replay, frame, 0);
+}
+
+static const struct replay_sink survey_sink = {.pop = survey_pop, .other = count_other};
+
+static const struct replay_sink rows_sink = {
+    .push = rows_push, .pop = rows_pop, .other = count_other, .hidden = count_hidden};
 
 /* --- one thread --- */
 
@@ -411,6 +443,13 @@ static bool past_window(const struct counting *counting)
 	return counting->next_edge == counting->window.count && !inside_window(counting);
 }
 
+static const struct replay_sink *sink_of(const struct counting *counting)
+{
+	if (counting->surveys)
+		return &survey_sink;
+	return counting->rows ? &rows_sink : &count_sink;
+}
+
 static void count_thread(struct counting *counting, struct trace *trace, const struct trace_thread *thread,
 			 struct progress *progress)
 {
@@ -430,16 +469,19 @@ static void count_thread(struct counting *counting, struct trace *trace, const s
 	while (!past_window(counting) && trace_stream_next(&stream, &events)) {
 		if (counting->calibrates)
 			calibration_apply(&counting->calibration, &events);
-		if (counting->rows)
+		if (counting->surveys)
+			run_chunk(counting, &events, &survey_sink);
+		else if (counting->rows)
 			run_chunk(counting, &events, &rows_sink);
 		else
 			run_chunk(counting, &events, &count_sink);
-		progress_add(progress, events.count);
+		if (progress)
+			progress_add(progress, events.count);
 	}
 	trace_stream_close(&stream);
 	if (!inside_window(counting))
 		replay_forget(&counting->replay);
-	replay_end_thread(&counting->replay, counting->rows ? &rows_sink : &count_sink, counting);
+	replay_end_thread(&counting->replay, sink_of(counting), counting);
 }
 
 /* --- from numbers to labels --- */
@@ -793,6 +835,33 @@ static void counting_done(struct counting *counting)
 	calibration_done(&counting->calibration);
 }
 
+/* Whether events of a process may be left out, or are counted apart from others. */
+static bool leaves_out(const struct counting *counting, const struct filter *filter, bool by_thread)
+{
+	return by_thread || counting->hidden || counting->min_ticks || counting->max_depth != UINT32_MAX ||
+	       filter->tid || filter->threads.count;
+}
+
+/* Reads all events of the process for what they say of its bursts. Returns 0 or -ENOMEM. */
+static int survey(struct counting *counting, const struct reading *reading, const struct trace_process *process)
+{
+	struct replay *replay = &counting->replay;
+
+	replay->thinning = thinning_new(replay->keys);
+	if (!replay->thinning)
+		return -ENOMEM;
+	replay->thinning->counts = THIN_COUNT_EVENTS;
+	replay->hidden = NULL;
+	counting->surveys = true;
+	for (size_t i = 0; i < process->thread_count; i++)
+		count_thread(counting, reading->trace, reading->trace->threads[process->threads[i]], NULL);
+	clear_counts(counting);
+	replay->thinning->counts = THIN_COUNT_SAMPLES;
+	replay->hidden = counting->hidden;
+	counting->surveys = false;
+	return 0;
+}
+
 /* With take(): a profile for each thread. */
 static int count_process(struct profile *profile, const struct reading *reading, const struct trace_process *process,
 			 profile_take *take, void *owner)
@@ -800,6 +869,8 @@ static int count_process(struct profile *profile, const struct reading *reading,
 	struct counting counting;
 	int error = counting_begin(&counting, reading, process);
 
+	if (!error && trace_process_budget(process) > 0 && leaves_out(&counting, reading->options->filter, take))
+		error = survey(&counting, reading, process);
 	for (size_t i = 0; i < process->thread_count && !error; i++) {
 		const struct trace_thread *thread = reading->trace->threads[process->threads[i]];
 

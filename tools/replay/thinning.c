@@ -65,7 +65,7 @@ void thinning_begin_thread(struct thinning *thinning)
 void thinning_clear(struct thinning *thinning)
 {
 	thinning->sample_count = 0;
-	for (uint32_t i = 0; i < thinning->change_count; i++)
+	for (uint32_t i = 0; thinning->counts == THIN_COUNT_ALL && i < thinning->change_count; i++)
 		thinning->changes[i].ends = thinning->changes[i].events = 0;
 	for (uint32_t i = 0; i < thinning->pair_count; i++)
 		thinning->pairs[i].sampled = false;
@@ -204,34 +204,57 @@ static struct thin_sample *sample_of(struct thinning *thinning, uint32_t key, ui
 void thinning_count_exception(struct thinning *thinning)
 {
 	bool sampled = thinning_samples(thinning, THINNED_EXCEPTIONS);
-	struct thin_sample *sample = sampled ? sample_of(thinning, THINNED_EXCEPTIONS, THINNED_EXCEPTIONS) : NULL;
-	struct thin_change *change = sample ? thinning_last(thinning) : NULL;
+	struct thin_change *change = sampled ? thinning_last(thinning) : NULL;
+	struct thin_sample *sample;
 
 	if (!change)
 		return;
-	sample->values.calls++;
-	change->events++;
+	if (thinning->counts != THIN_COUNT_SAMPLES)
+		change->events++;
+	if (thinning->counts == THIN_COUNT_EVENTS)
+		return;
+	sample = sample_of(thinning, THINNED_EXCEPTIONS, THINNED_EXCEPTIONS);
+	if (sample)
+		sample->values.calls++;
+}
+
+void thinning_count_hidden(struct thinning *thinning, uint32_t depth)
+{
+	struct thin_inner inner = take_inner(thinning, depth);
+
+	if (!thinning->out_of_memory)
+		thinning->inner[depth].direct += inner.direct;
+}
+
+/* What was thinned if calls of a function are: itself, or for a C function its caller; 0: that is not known. */
+static uint32_t by_of(const struct thinning *thinning, const struct thin_call *call)
+{
+	if (!(call->key & 1))
+		return call->key;
+	if (!call->caller || call->caller & 1)
+		return 0;
+	return thinning_samples(thinning, call->caller) ? call->caller : call->caller | 1;
 }
 
 bool thinning_count(struct thinning *thinning, const struct thin_call *call)
 {
-	struct thin_change *change = thinning_last(thinning);
-	uint32_t key = call->key, by = !(key & 1)				  ? key
-				       : thinning_samples(thinning, call->caller) ? call->caller
-										  : call->caller | 1;
+	struct thin_change *change = thinning->counts == THIN_COUNT_SAMPLES ? NULL : thinning_last(thinning);
+	uint32_t key = call->key, by = by_of(thinning, call);
 	bool sampled = thinning_samples(thinning, by);
-	struct thin_inner inner = take_inner(thinning, call->depth);
 	struct thin_sample *sample;
+	struct thin_inner inner;
 
-	if (change)
+	if (change) {
 		change->events += 2;
-	if (key & 1)
-		note_pair(thinning, key, call->caller, sampled);
-	if (!sampled) {
-		if (change)
-			change->ends++;
-		return false;
+		change->ends += !sampled;
 	}
+	if (thinning->counts == THIN_COUNT_EVENTS)
+		return sampled;
+	inner = take_inner(thinning, call->depth);
+	if (key & 1 && by)
+		note_pair(thinning, key, call->caller, sampled);
+	if (!sampled)
+		return false;
 	sample = sample_of(thinning, key, by);
 	if (!sample)
 		return true;
@@ -841,7 +864,7 @@ static int estimate_others(struct thinning *thinning, const bool *sampled,
 		const struct thin_pair *pair = &thinning->pairs[i];
 		uint32_t by = pair->caller;
 
-		if (pair->sampled || pair->caller & 1)
+		if (pair->sampled)
 			continue;
 		by = thinning_was(thinning, by) ? by : by | 1;
 		if (by < thinning->keys && thinning->thinned[by])

@@ -57,6 +57,12 @@ struct thin_inner {
 	uint64_t direct, all;
 };
 
+/*
+ * What of the calls and exceptions is counted. How dense events are decides how a burst is scaled, and is a fact of the
+ * process: where a filter leaves out calls or threads, all are read for that first, and then those that are shown.
+ */
+enum thin_count { THIN_COUNT_ALL, THIN_COUNT_EVENTS, THIN_COUNT_SAMPLES };
+
 /* Calls of a C function by a Python function, at any time. */
 struct thin_pair {
 	bool sampled; /* some are in a sample */
@@ -67,6 +73,7 @@ struct thinning {
 	uint8_t *state;	  /* by thinned_key(): enum thin_state, in the thread that is read */
 	uint8_t *thinned; /* likewise: it was, at some time */
 	uint32_t keys;
+	enum thin_count counts;	  /* what is counted now */
 	bool any;		  /* some function was thinned at some time */
 	uint64_t at_ns;		  /* the thread's last change; 0: none */
 	uint32_t at_key;	  /* how many of its keys the thread has named, in the order of the change */
@@ -150,13 +157,16 @@ static inline bool thinning_misses(const struct thinning *thinning, uint32_t key
 /* A call that has ended. */
 struct thin_call {
 	uint32_t key;
-	uint32_t caller; /* the key of its caller, or of any recorded function if it has none */
+	uint32_t caller; /* the key of its caller; 0: it has none, or that is not shown */
 	uint32_t depth;	 /* how many calls are on the stack without it */
 	struct thin_values values;
 };
 
 /* An exception that is raised. */
 void thinning_count_exception(struct thinning *thinning);
+
+/* Takes a call of that depth that is not shown: it is a part of its caller. */
+void thinning_count_hidden(struct thinning *thinning, uint32_t depth);
 
 /* True: it is in the sample of a thinned function. */
 bool thinning_count(struct thinning *thinning, const struct thin_call *call);
@@ -167,7 +177,7 @@ struct thin_change *thinning_change_at(struct thinning *thinning, uint64_t cpu_n
 /* The last change of the thread, until the next one; NULL: none. */
 struct thin_change *thinning_last(struct thinning *thinning);
 
-/* Forgets what was counted; the changes stay. */
+/* Forgets the samples, and with THIN_COUNT_ALL the events; the changes stay. */
 void thinning_clear(struct thinning *thinning);
 
 /*
