@@ -534,6 +534,50 @@ SCENARIO(html, hands, SCENARIO_ONCE)
 	page_close(&page);
 }
 
+/* A call of inner_x() is within one of x(); right() lasts longer than left(). */
+static const char *const adjacent = "import time\n"
+				    "def spin(until):\n"
+				    "    while time.perf_counter() < until: pass\n"
+				    "def inner_left(): spin(time.perf_counter() + 0.01)\n"
+				    "def left(): inner_left()\n"
+				    "def inner_right(): spin(time.perf_counter() + 0.03)\n"
+				    "def right(): inner_right()\n"
+				    "def main():\n"
+				    "    for _ in range(20): left(); right()\n"
+				    "main()\n";
+
+/* From each call of inner_x() up and down again: where the caller, in the details, too, is another one than x(). */
+static const char *const wrong_callers =
+    "(async () => { const name = (call) => evprof.functionName(call.fn), wrong = []; let compared = 0;"
+    "  const press = (key) => document.getElementById('calls').dispatchEvent(new KeyboardEvent('keydown', {key, "
+    "bubbles: true}));"
+    "  const {from, to} = evprof.meta, depths = evprof.meta.threads[0].depth;"
+    "  for (let at = from; at < to; at += (to - from) / 400)"
+    "    for (let depth = 1; depth < depths; depth++) { const call = evprof.callAt(0, depth, at, at);"
+    "      if (!call || call.how < 0 || !name(call).startsWith('inner_')) continue;"
+    "      evprof.selection.call = call; press('ArrowUp'); const above = evprof.selection.call;"
+    "      press('ArrowDown'); const below = evprof.selection.call;"
+    "      const title = [...document.querySelectorAll('#details h3')].find((one) => one.textContent === 'Called "
+    "from');"
+    "      const first = title && title.nextElementSibling.querySelector('button').textContent;"
+    "      if (name(call) !== `inner_${name(above)}` || name(below) !== name(call) || first !== name(above) ||"
+    "        below.start < above.start || below.end > above.end)"
+    "        wrong.push([name(call), name(above), name(below), first].join());"
+    "      compared++; }"
+    "  return compared > 50 ? wrong.slice(0, 3).join('; ') : `${compared} calls`; })()";
+
+/* The calls of a sampled trace begin when the ones before end: the caller is the one around, the next inside within. */
+SCENARIO(html, adjacent_samples, SCENARIO_ONCE)
+{
+	struct outcome *outcome =
+	    run(.python = python_any(), .args = {"-c", adjacent}, .env = {"EVPROF_EVENTS=sample"});
+	struct page page = page_open(outcome);
+
+	(void)python;
+	expect_same_text(&page, "callers", wrong_callers);
+	page_close(&page);
+}
+
 /* A call is selected by key, functions are found, and the colours are those of the system. */
 SCENARIO(html, eyes, SCENARIO_ONCE)
 {

@@ -81,8 +81,8 @@ function callDetails(call) {
 		meta.processes.length > 1 ? ['process', processName(meta.threads[call.thread].process)] : null, ['depth', count(call.depth + 1)]];
 	const stack = [];
 	for (let depth = call.depth - 1; depth >= 0 && stack.length < 30; depth--) {
-		const above = callAt(call.thread, depth, call.start, call.end, Math.max((call.end - call.start) / 4, pixelNs() / view.ratio));
-		if (!above || above.how < 0)
+		const above = callerAt(call, depth, Math.max((call.end - call.start) / 4, pixelNs() / view.ratio));
+		if (!above)
 			break;
 		stack.push(above);
 	}

@@ -4,8 +4,8 @@ function trackAt(y) {
 	return visibleTracks().find((track) => y >= track.y && y < track.y + track.height);
 }
 
-/* The longest call at a depth that touches the stretch; slivers only where there is no call. */
-function callAt(thread, depth, from, to, pixel = pixelNs() / view.ratio) {
+/* The best of the calls at a depth that touch the stretch. isBetter(): whether one is better than the best so far, which may be null. */
+function bestCall(isBetter, thread, depth, from, to, pixel = pixelNs() / view.ratio) {
 	let best = null;
 	for (const segment of readySegments(thread, levelFor(pixel), from, to, draw)) {
 		const {rows} = segment;
@@ -14,12 +14,28 @@ function callAt(thread, depth, from, to, pixel = pixelNs() / view.ratio) {
 		for (let i = lowerBound(rows.end, rows.first[depth], rows.first[depth + 1], from); i < rows.first[depth + 1] && rows.start[i] <= to; i++) {
 			const found = {thread, depth, start: rows.start[i], end: rows.end[i], fn: rows.fn[i], how: segment.sliver ? -1 : rows.how[i],
 				calls: segment.sliver ? rows.calls[i] : 1, cover: segment.sliver ? rows.cover[i] / 255 : 1};
-			const better = !best || (found.how >= 0) > (best.how >= 0) || ((found.how >= 0) === (best.how >= 0) && found.end - found.start > best.end - best.start);
-			if (better)
+			if (isBetter(found, best))
 				best = found;
 		}
 	}
 	return best;
+}
+
+/* The longest call at a depth that touches the stretch; slivers only where there is no call. */
+function callAt(thread, depth, from, to) {
+	return bestCall((found, best) => !best || (found.how >= 0) > (best.how >= 0) ||
+		((found.how >= 0) === (best.how >= 0) && found.end - found.start > best.end - best.start), thread, depth, from, to);
+}
+
+/* In a sampled trace a call ends when the next one begins, so adjacent calls touch each other's callers. */
+function callerAt(call, depth, pixel) {
+	return bestCall((found, best) => found.how >= 0 && found.start <= call.start && found.end >= call.end && (!best || found.start > best.start),
+		call.thread, depth, call.start, call.end, pixel);
+}
+
+function firstInside(call) {
+	return bestCall((found, best) => found.how >= 0 && found.start >= call.start && found.end <= call.end && (!best || found.start < best.start),
+		call.thread, call.depth + 1, call.start, call.end);
 }
 
 /* What is under the pointer: a call, an instant, a point of the heap or of a counter, or nothing. */
@@ -169,9 +185,9 @@ function stepCall(key) {
 		const track = visibleTracks().find((one) => one.depth && one.open);
 		next = track && callAt(track.thread, 0, view.from, view.to);
 	} else if (key === 'ArrowUp') {
-		next = call.depth ? callAt(call.thread, call.depth - 1, call.start, call.end) : null;
+		next = call.depth ? callerAt(call, call.depth - 1) : null;
 	} else if (key === 'ArrowDown') {
-		next = callAt(call.thread, call.depth + 1, call.start, call.end);
+		next = firstInside(call);
 	} else {
 		next = stepSideways(key === 'ArrowRight' ? 1 : -1);
 	}
