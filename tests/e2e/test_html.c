@@ -658,7 +658,16 @@ SCENARIO(html, resident_size, SCENARIO_ONCE)
 	page_close(&page);
 }
 
-/* Python's heap: a block of 50 MB is made and freed. */
+/* Name and tip of the curve, with the pointer in the middle of it. */
+static const char heap_is_pointed_at[] =
+    "(() => { const track = evprof.tracks.find((one) => one.kind === 'heap'), calls = document.getElementById('calls');"
+    "  const box = calls.getBoundingClientRect();"
+    "  calls.dispatchEvent(new PointerEvent('pointermove', {clientX: box.left + box.width / 2, "
+    "    clientY: box.top + track.y + 20}));"
+    "  return document.querySelector('#names .heap').textContent.startsWith('Heappeak ') &&"
+    "    / in live blocks$/.test(document.querySelector('#tip b').textContent); })()";
+
+/* The heap, which is of more than Python's allocators: a block of 50 MB is made and freed. */
 SCENARIO(html, heap, SCENARIO_ONCE)
 {
 	const struct python *any = python_any();
@@ -669,6 +678,7 @@ SCENARIO(html, heap, SCENARIO_ONCE)
 	(void)python;
 	cr_assert(peak > 50000017 && peak < 80000000, "the peak is %.0f", peak);
 	cr_assert(browser_number(page.browser, "evprof.heaps[0].last.at(-1)") < 30000000, "it is gone at the end");
+	cr_assert(json_is_true(browser_ask(page.browser, "%s", heap_is_pointed_at)), "the page calls it what it is");
 	page_close(&page);
 }
 

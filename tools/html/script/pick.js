@@ -91,7 +91,7 @@ function hitText(found) {
 		return [`${found.counter.name} = ${numberText(found.counter.value[found.at])}`, `since ${moment(found.counter.time[found.at])}`];
 	const {heap, at} = found;
 	const look = lowerBound(heap.resident.time, 0, heap.resident.time.length, found.time + 1e-9) - 1;
-	return [`${bytesText(heap.last[at])} in Python's blocks`, `at ${moment(found.time)}`,
+	return [`${bytesText(heap.last[at])} in live blocks`, `at ${moment(found.time)}`,
 		look < 0 ? '' : `${bytesText(heap.resident.bytes[look])} resident`,
 		heap.width > 1 ? `${bytesText(heap.low[at])} to ${bytesText(heap.high[at])} within ${duration(heap.width)}` : ''];
 }

@@ -214,7 +214,7 @@ function nameOf(track) {
 		return element('div', {class: 'track process', title: [process.arguments.map((i) => textAt(i)).join(' '), end].filter(Boolean).join(' · ')}, processName(track.process));
 	}
 	if (track.kind === 'heap')
-		return element('div', {class: 'track heap'}, "Python's heap", element('br'), meta.alive_only ? 'peak not kept' : `peak ${bytesText(track.heap.peak)}`);
+		return element('div', {class: 'track heap'}, 'Heap', element('br'), meta.alive_only ? 'peak not kept' : `peak ${bytesText(track.heap.peak)}`);
 	if (track.kind === 'counter')
 		return element('div', {class: 'track heap', title: `${track.counter.name} · ${plural(track.counter.time.length, 'value', 'values')}`}, track.counter.name,
 			element('br'), `${numberText(track.counter.least)} to ${numberText(track.counter.most)}`);
