@@ -291,6 +291,30 @@ static pid_t collector_pid(void)
 	return pid;
 }
 
+/* A server that hangs, or a tunnel to it, is one that does not answer, until it does. */
+SCENARIO(serve, the_page_sees_that_it_hangs, SCENARIO_ONCE)
+{
+	struct browser *browser;
+	struct scene scene;
+
+	(void)python;
+	network_apart();
+	scene = begin(python_any());
+	browser = browser_open(scene.directory);
+	browser_go(browser, scene.url);
+	await(browser, "it is live", "document.getElementById('lamp').className === 'good'");
+	kill(scene.server->pid, SIGSTOP);
+	await(browser, "it hangs", "document.getElementById('state_text').textContent === 'no answer'");
+	await(browser, "it still does", "document.getElementById('state_text').textContent.includes('has it ended')");
+	kill(scene.server->pid, SIGCONT);
+	await(browser, "it is live again", "document.getElementById('lamp').className === 'good'");
+	browser_expect_quiet(browser);
+	browser_close(browser);
+	for (int i = 0; i < 2; i++)
+		open_gate(&scene);
+	end(&scene);
+}
+
 /* A collector that hangs keeps neither the page from answering nor the server from ending. */
 SCENARIO(serve, ends_while_a_collector_hangs, SCENARIO_ONCE)
 {

@@ -2,6 +2,7 @@
 
 const TABS = ['functions', 'processes', 'threads', 'tasks'];
 const HIDDEN_MS = 10000; /* between two refreshes of a page that nobody sees */
+const ANSWER_MS = 5000; /* an answer may take so long, or three refreshes */
 let timer = 0, asking = null, silent = 0;
 
 function address() {
@@ -66,6 +67,7 @@ async function ask() {
 	if (asking)
 		asking.abort();
 	const own = asking = new AbortController();
+	const late = setTimeout(() => own.abort(), Math.max(ANSWER_MS, evprof.live ? 3 * evprof.live.interval_ms : 0));
 	try {
 		const answer = await fetch(address(), {signal: own.signal});
 		if (!answer.ok)
@@ -77,6 +79,8 @@ async function ask() {
 		if (own !== asking)
 			return;
 		setState('bad', ++silent > 1 ? 'evprof serve does not answer: has it ended?' : 'no answer');
+	} finally {
+		clearTimeout(late);
 	}
 	plan();
 }
