@@ -534,6 +534,64 @@ SCENARIO(html, hands, SCENARIO_ONCE)
 	page_close(&page);
 }
 
+static bool has_stretch(const struct page *page)
+{
+	return json_is_true(browser_ask(page->browser, "evprof.selection.stretch !== null"));
+}
+
+/* Only the primary button, or a finger, selects a stretch of time and moves the view, and only while it is down. */
+SCENARIO(html, hands_on_the_ruler, SCENARIO_ONCE)
+{
+	struct outcome *outcome = run(.python = python_any(), .args = {"@known.py"});
+	struct page page = page_open(outcome);
+	double left = browser_number(page.browser, "document.getElementById('ruler').getBoundingClientRect().left");
+	double top = browser_number(page.browser, "document.getElementById('ruler').getBoundingClientRect().top") + 8;
+	double overview =
+	    browser_number(page.browser, "document.getElementById('overview').getBoundingClientRect().top + 8");
+	double from;
+
+	(void)python;
+	mouse(&page, "mousePressed", left + 100, top, ",\"button\":\"left\",\"buttons\":1,\"clickCount\":1");
+	mouse(&page, "mouseMoved", left + 300, top, ",\"button\":\"left\",\"buttons\":1");
+	mouse(&page, "mouseReleased", left + 300, top, ",\"button\":\"left\",\"clickCount\":1");
+	cr_assert(has_stretch(&page), "a drag selects a stretch");
+	mouse(&page, "mousePressed", left + 200, top, ",\"button\":\"right\",\"buttons\":2,\"clickCount\":1");
+	mouse(&page, "mouseReleased", left + 200, top, ",\"button\":\"right\",\"clickCount\":1");
+	cr_assert(has_stretch(&page), "the right button leaves it");
+	browser_ask(page.browser, "evprof.setView(0, evprof.meta.to / 10), 1");
+	from = browser_number(page.browser, "evprof.view.from");
+	mouse(&page, "mousePressed", left + 400, overview, ",\"button\":\"right\",\"buttons\":2,\"clickCount\":1");
+	mouse(&page, "mouseReleased", left + 400, overview, ",\"button\":\"right\",\"clickCount\":1");
+	cr_assert(browser_number(page.browser, "evprof.view.from") == from, "and the view");
+	mouse(&page, "mousePressed", left + 400, overview, ",\"button\":\"left\",\"buttons\":1,\"clickCount\":1");
+	mouse(&page, "mouseReleased", left + 400, overview, ",\"button\":\"left\",\"clickCount\":1");
+	cr_assert(browser_number(page.browser, "evprof.view.from") > from, "which a click moves");
+	mouse(&page, "mousePressed", left + 200, top, ",\"button\":\"left\",\"buttons\":1,\"clickCount\":1");
+	mouse(&page, "mouseReleased", left + 200, top, ",\"button\":\"left\",\"clickCount\":1");
+	cr_assert(!has_stretch(&page), "a click on the ruler clears the stretch");
+	cr_assert(json_is_true(browser_ask(
+		      page.browser,
+		      "(() => { const ruler = document.getElementById('ruler'); ruler.setPointerCapture = () => {};"
+		      "  const at = (type, clientX, buttons) => ruler.dispatchEvent(new PointerEvent(type,"
+		      "    {clientX, buttons, pointerId: 5, pointerType: 'touch'}));"
+		      "  at('pointerdown', %f, 1); at('pointercancel', 0, 0); at('pointermove', %f, 0);"
+		      "  return evprof.selection.stretch === null; })()",
+		      left + 100, left + 300)),
+		  "a touch that the browser takes away selects nothing");
+	browser_command(page.browser, "Input.dispatchTouchEvent",
+			"{\"type\":\"touchStart\",\"touchPoints\":[{\"x\":%f,\"y\":%f}]}", left + 100, top);
+	for (int i = 1; i <= 10; i++)
+		browser_command(page.browser, "Input.dispatchTouchEvent",
+				"{\"type\":\"touchMove\",\"touchPoints\":[{\"x\":%f,\"y\":%f}]}", left + 100 + 20 * i,
+				top + i);
+	browser_command(page.browser, "Input.dispatchTouchEvent", "{\"type\":\"touchEnd\",\"touchPoints\":[]}");
+	cr_assert(browser_number(page.browser, "(({stretch}) => stretch ? (stretch.to - stretch.from) / "
+					       "(evprof.view.to - evprof.view.from) * evprof.view.width : 0)"
+					       "(evprof.selection)") > 190,
+		  "a finger selects a stretch as long as it moves");
+	page_close(&page);
+}
+
 /* A call of inner_x() is within one of x(); right() lasts longer than left(). */
 static const char *const adjacent = "import time\n"
 				    "def spin(until):\n"

@@ -76,24 +76,33 @@ function dragStretch(x0, x1) {
 function listenRuler() {
 	const target = canvases.ruler.element;
 	let start = null;
+	let moved = false;
 	target.addEventListener('pointerdown', (event) => {
+		if (event.button)
+			return;
 		target.setPointerCapture(event.pointerId);
 		start = event.offsetX;
+		moved = false;
 	});
 	target.addEventListener('pointermove', (event) => {
-		if (start !== null && Math.abs(event.offsetX - start) > 2)
+		if (start === null || !event.buttons)
+			return;
+		moved = Math.abs(event.offsetX - start) > 2;
+		if (moved)
 			dragStretch(start, event.offsetX);
 	});
-	target.addEventListener('pointerup', (event) => {
-		if (start !== null && Math.abs(event.offsetX - start) > 2)
+	const drop = (event) => {
+		if (start !== null && moved)
 			stretchChosen();
-		else
+		else if (start !== null && event.type === 'pointerup')
 			clearStretch();
 		start = null;
-	});
+	};
+	target.addEventListener('pointerup', drop);
+	target.addEventListener('pointercancel', drop);
 	const overview = canvases.overview.element;
 	const move = (event) => {
-		if (!event.buttons)
+		if (!(event.buttons & 1))
 			return;
 		const at = meta.from + (event.offsetX / overview.clientWidth) * SPAN;
 		const span = Math.min(view.to - view.from, SPAN);
