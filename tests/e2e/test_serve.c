@@ -119,6 +119,12 @@ static double calls_shown(struct browser *browser, const char *function, double 
 	return browser_number(browser, shown);
 }
 
+/* More tasks than a page shows. */
+static const char *const many_tasks =
+    "(() => { const {tab} = view; view.tab = 'tasks';"
+    "  const text = summary({...evprof.live, processes: [{pid: 1, threads: 1, tasks: 300}], tasks: Array(200)});"
+    "  view.tab = tab; return text === '300 tasks took steps, 200 are shown; 1 process, 1 thread, 300 tasks'; })()";
+
 static void check_while_it_runs(struct browser *browser)
 {
 	await(browser, "rows",
@@ -145,6 +151,7 @@ static void check_while_it_runs(struct browser *browser)
 	await(browser, "both threads",
 	      "[...document.querySelectorAll('#threads h3')].some((head) => head.textContent.startsWith('sleeper')) &&"
 	      "document.querySelectorAll('#threads h3').length === 2");
+	await(browser, "the page says that it does not show all tasks", many_tasks);
 }
 
 /* What the program has counted is what the page has, exactly; and where it waits. */

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "util/grow.h"
 #include "watch/followed.h"
 
 #define STACK_FRAMES_MAX 64
@@ -205,30 +206,61 @@ static int put_task(struct output *output, struct watch_host *host, struct watch
 	return 0;
 }
 
-static int put_tasks_of(struct output *output, const struct watch_detail *detail, struct watch_host *host,
-			struct watch_followed *followed, size_t *put)
-{
-	int error = 0;
+struct task_row {
+	struct watch_followed *followed;
+	const struct watch_task *task;
+	size_t number; /* in the order of processes */
+};
 
-	if (detail->query.pid && watch_followed_pid(followed) != detail->query.pid)
-		return 0;
-	for (uint32_t i = 0; i < followed->counted.task_count && *put < detail->rows && !error; i++) {
-		output_string(output, (*put)++ ? ", " : "");
-		error = put_task(output, host, followed, &followed->counted.tasks[i]);
+/* The tasks of the shown processes. */
+struct task_rows {
+	struct task_row *at;
+	size_t count, allocated;
+};
+
+static int add_tasks(struct task_rows *rows, struct watch_followed *followed)
+{
+	for (uint32_t i = 0; i < followed->counted.task_count; i++) {
+		if (grow_by_one(&rows->at, &rows->allocated, rows->count, sizeof(*rows->at)))
+			return -ENOMEM;
+		rows->at[rows->count] = (struct task_row){followed, &followed->counted.tasks[i], rows->count};
+		rows->count++;
 	}
-	return error;
+	return 0;
+}
+
+/* Those with the most steps first. */
+static int compare_tasks(const void *a, const void *b)
+{
+	const struct task_row *left = a, *right = b;
+
+	if (left->task->steps != right->task->steps)
+		return compare_u64(right->task->steps, left->task->steps);
+	return compare_u64(left->number, right->number);
 }
 
 static int put_tasks(struct output *output, const struct watch_detail *detail, struct watch_host *host)
 {
-	size_t put = 0;
+	struct task_rows rows = {0};
 	int error = 0;
 
+	for (size_t i = 0; i < host->source_count; i++) {
+		for (size_t k = 0; k < host->sources[i]->process_count && !error; k++) {
+			struct watch_followed *followed = host->sources[i]->processes[k];
+
+			if (!detail->query.pid || watch_followed_pid(followed) == detail->query.pid)
+				error = add_tasks(&rows, followed);
+		}
+	}
+	if (rows.count)
+		qsort(rows.at, rows.count, sizeof(*rows.at), compare_tasks);
 	output_string(output, ", \"tasks\": [");
-	for (size_t i = 0; i < host->source_count; i++)
-		for (size_t k = 0; k < host->sources[i]->process_count && !error; k++)
-			error = put_tasks_of(output, detail, host, host->sources[i]->processes[k], &put);
+	for (size_t i = 0; i < rows.count && i < detail->rows && !error; i++) {
+		output_string(output, i ? ", " : "");
+		error = put_task(output, host, rows.at[i].followed, rows.at[i].task);
+	}
 	output_char(output, ']');
+	free(rows.at);
 	return error;
 }
 

@@ -18,13 +18,19 @@ function setState(kind, text) {
 	setText(byId('state_text'), text);
 }
 
+/* How much of what there is the view shows. */
+function shownText(live, tasks) {
+	const cut = (all, rows) => (all > rows.length ? `, ${rows.length} are shown` : '');
+	if (view.tab === 'functions')
+		return `${plural(live.function_count, 'function', 'functions')} ran${cut(live.function_count, live.functions)}; `;
+	return view.tab === 'tasks' ? `${plural(tasks, 'task', 'tasks')} took steps${cut(tasks, live.tasks)}; ` : '';
+}
+
 function summary(live) {
 	const shown = view.pid ? live.processes.filter((row) => row.pid === view.pid) : live.processes;
 	const sum = (member) => shown.reduce((all, row) => all + (row[member] || 0), 0);
 	const lost = sum('lost');
-	const ran = view.tab === 'functions' ? `${plural(live.function_count, 'function', 'functions')} ran` +
-		`${live.function_count > live.functions.length ? `, ${live.functions.length} are shown` : ''}; ` : '';
-	return `${ran}${plural(shown.length, 'process', 'processes')}, ${plural(sum('threads'), 'thread', 'threads')}, ` +
+	return `${shownText(live, sum('tasks'))}${plural(shown.length, 'process', 'processes')}, ${plural(sum('threads'), 'thread', 'threads')}, ` +
 		`${plural(sum('tasks'), 'task', 'tasks')}${lost ? `, ${count(lost)} events lost` : ''}`;
 }
 

@@ -62,7 +62,6 @@ const taskTable = new Table('tasks', [
 ], {key: (row) => row.number, sort: () => '', pick: (row) => lookAt(row.id)});
 
 function showTasks(live) {
-	const rows = live.tasks.map((row, number) => ({...row, number})).sort((a, b) => b.steps - a.steps);
-	taskTable.fill(rows);
-	showNone('panel_tasks', rows.length ? '' : 'No task took a step in the last refresh. Tasks are those of asyncio and of trio.');
+	taskTable.fill(live.tasks.map((row, number) => ({...row, number})));
+	showNone('panel_tasks', live.tasks.length ? '' : 'No task took a step in the last refresh. Tasks are those of asyncio and of trio.');
 }
