@@ -390,6 +390,46 @@ SCENARIO_SOME(html, threads_and_processes, SUPPORTED)
 	page_close(&page);
 }
 
+/* The page of an export with these words says what of the trace it shows. */
+static void expect_part(struct page *page, const struct outcome *outcome, const char *const words[4], const char *note)
+{
+	struct outcome *export =
+	    tool("export", "-f", "html", "-o", page->path, outcome->trace, words[0], words[1], words[2], words[3]);
+
+	expect(export, export->status == 0, "the export of a part");
+	browser_load(page->browser, page->path);
+	browser_number(page->browser, "evprof.ready");
+	cr_assert(json_is_true(browser_ask(page->browser,
+					   "document.getElementById('notes').textContent.includes("
+					   "'filtered by the export: %s.')",
+					   note)),
+		  "%s: %s", note,
+		  json_string_value(browser_ask(page->browser, "document.getElementById('notes').textContent")));
+}
+
+SCENARIO(html, parts, SCENARIO_ONCE)
+{
+	struct outcome *outcome = run(.python = python_any(), .args = {"@processes.py", "forks"});
+	struct page page = page_open(outcome);
+	json_t *info = trace_info(outcome->trace);
+	const json_t *processes = json_object_get(info, "processes");
+	char *pids[2], *tid;
+
+	(void)python;
+	cr_assert(json_array_size(processes) >= 2);
+	for (size_t i = 0; i < 2; i++)
+		pids[i] = text("%lld", json_integer_value(json_object_get(json_array_get(processes, i), "pid")));
+	tid = pids[0]; /* of the main thread */
+	expect_part(&page, outcome, (const char *const[]){"--process", pids[1], NULL, NULL},
+		    text("process %s", pids[1]));
+	expect_part(&page, outcome, (const char *const[]){"--process", pids[0], "--process", pids[1]},
+		    text("processes %s, %s", pids[0], pids[1]));
+	expect_part(&page, outcome, (const char *const[]){"--process", pids[0], "--thread", tid},
+		    text("process %s, thread %s", pids[0], tid));
+	json_decref(info);
+	page_close(&page);
+}
+
 SCENARIO_SOME(html, generators_and_exceptions, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@generators.py"});

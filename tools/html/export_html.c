@@ -423,13 +423,26 @@ static int put_totals(struct html *html)
 	return 0;
 }
 
+/* One id stands by itself, several are a list. */
+static void put_ids(struct html *html, const char *name, int64_t single, const struct filter_ids *ids)
+{
+	output_format(html->output, "\"%s\":[", name);
+	if (single)
+		output_format(html->output, "%lld", (long long)single);
+	for (size_t i = 0; i < ids->count; i++)
+		output_format(html->output, "%s%lld", i || single ? "," : "", (long long)ids->at[i]);
+	output_string(html->output, "],");
+}
+
 /* Writes the filter, so that the page shows that it is a part of the trace. */
 static void put_filter(struct html *html)
 {
 	const struct filter *filter = html->export->filter;
 
-	output_format(html->output, "\"choice\":{\"pid\":%lld,\"tid\":%lld,\"time\":%d,\"functions\":%d,",
-		      (long long)filter->pid, (long long)filter->tid, filter->from_given || filter->to_given,
+	output_string(html->output, "\"choice\":{");
+	put_ids(html, "processes", filter->pid, &filter->processes);
+	put_ids(html, "threads", filter->tid, &filter->threads);
+	output_format(html->output, "\"time\":%d,\"functions\":%d,", filter->from_given || filter->to_given,
 		      filter_has_functions(filter));
 	put_number(html, "shortest", filter->min_duration_ns);
 	output_format(html->output, "\"deepest\":%u},\n", filter->max_depth);

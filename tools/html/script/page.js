@@ -24,7 +24,8 @@ function showHeader() {
 /* Whatever is not in this page, or not as exact as it looks. */
 function showNotes() {
 	const {choice} = meta;
-	const filters = [choice.pid && `process ${choice.pid}`, choice.tid && `thread ${choice.tid}`, choice.time && `${moment(meta.from)} to ${moment(meta.to)}`,
+	const these = (ids, one, many) => ids.length && shorten(`${ids.length === 1 ? one : many} ${ids.join(', ')}`, 200);
+	const filters = [these(choice.processes, 'process', 'processes'), these(choice.threads, 'thread', 'threads'), choice.time && `${moment(meta.from)} to ${moment(meta.to)}`,
 		choice.functions && 'filtered functions', choice.shortest && `calls of at least ${duration(choice.shortest)}`,
 		choice.deepest && `calls at most ${choice.deepest} deep`].filter(Boolean);
 	const notes = [
