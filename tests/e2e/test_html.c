@@ -1274,6 +1274,23 @@ SCENARIO(html, very_many_functions, SCENARIO_ONCE)
 	page_close(&page);
 }
 
+/* Short threads share blocks: counting a stretch unpacks each of them once, and not for each thread. */
+SCENARIO(html, very_many_threads, SCENARIO_ONCE)
+{
+	struct outcome *outcome = run(.python = python_any(), .args = {"@many_threads.py", "1000"});
+	struct page page = page_open(outcome);
+	double unpacked, blocks = browser_number(page.browser, "evprof.meta.directory");
+
+	(void)python;
+	expect_counts(&page, outcome);
+	unpacked = browser_number(page.browser, "(async () => { const before = evprof.work.unpacked;"
+						" await evprof.aggregate(-1, Infinity);"
+						" return evprof.work.unpacked - before; })()");
+	cr_log_info("html: %.0f of %.0f blocks unpacked", unpacked, blocks);
+	cr_expect(unpacked <= blocks, "%.0f of %.0f blocks", unpacked, blocks);
+	page_close(&page);
+}
+
 static struct outcome *run_load(const char *steps)
 {
 	return run(.python = python_any(), .timeout_s = 300, .env = {"EVPROF_EVENTS=call,c_call"},

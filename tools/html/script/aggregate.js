@@ -19,17 +19,20 @@ function treeChild(tree, parent, fn, process) {
 	return node;
 }
 
-/* The calls of one level of a thread, the last to end first. */
+/* The calls of one level of a thread, the last to end first. kept: what was unpacked last at this level, which short threads share. */
 class Backwards {
-	constructor(list) {
+	constructor(list, kept) {
 		this.list = list;
+		this.kept = kept;
 		this.at = -1;
 		this.calls = null;
 	}
 	async ready() {
 		while (this.at < 0 && this.list.length) {
 			const segment = this.list.pop();
-			this.calls = decodeCalls((await unpack(segment.block)).map(numbers), segment);
+			if (this.kept.block !== segment.block)
+				Object.assign(this.kept, {block: segment.block, columns: (await unpack(segment.block)).map(numbers)});
+			this.calls = decodeCalls(this.kept.columns, segment);
 			this.at = segment.count - 1;
 		}
 		return this.at >= 0;
@@ -86,13 +89,13 @@ class Counter {
 	}
 }
 
-async function aggregateThread(counter, thread, from, to, cancelled, progress) {
+/* kept: by level, of the threads before. */
+async function aggregateThread(counter, thread, {kept, slice, cancelled, progress}) {
 	const streams = [];
-	const slice = slicer();
 	for (let level = meta.floor; level <= meta.top; level++) {
-		const list = segmentsIn(thread, level * 2, from, to);
+		const list = segmentsIn(thread, level * 2, counter.from, counter.to);
 		if (list.length)
-			streams.push(new Backwards(list));
+			streams.push(new Backwards(list, kept[level] ||= {}));
 	}
 	for (;;) {
 		let best = null;
@@ -126,9 +129,10 @@ async function aggregateThread(counter, thread, from, to, cancelled, progress) {
 async function aggregate(from, to, cancelled = () => false, progress = {done: 0, report: () => {}}) {
 	const fresh = () => new Float64Array(functions.count);
 	const result = {from, to, calls: fresh(), recursive: fresh(), own: fresh(), total: fresh(), open: fresh(), tree: newTree(), counted: 0};
+	const run = {kept: [], slice: slicer(), cancelled, progress};
 	for (let t = 0; t < meta.threads.length && !cancelled(); t++) {
 		const counter = new Counter(result, meta.threads[t].process, from, to);
-		await aggregateThread(counter, t, from, to, cancelled, progress);
+		await aggregateThread(counter, t, run);
 		counter.end();
 		progress.report();
 	}
