@@ -1,6 +1,7 @@
 """notebook_cells.py PAGE: executes a notebook with %%evprof in a kernel of this Python, and compares what its cells show with what they
 counted. Writes the output of one cell as a page. Used by test_notebook.c. Prints "as counted".
 """
+import ast
 import json
 import os
 import re
@@ -37,6 +38,13 @@ CELLS = {
     "empty": "%%evprof\npass",
     "columns": "[row.calls for row in profile.trace().functions() if row.name == 'work'], "
                "len([row for row in profile.trace().calls() if row.name == '<lambda>'])",
+    "too large": "import html, os, re, shlex, subprocess\n"
+                 "from evprof._paths import find\n"
+                 "page, profile.page = profile.page, lambda: ' ' * (33 << 20)\n"
+                 "shown, profile.page = profile._repr_html_(), page\n"
+                 "command = shlex.split(html.unescape(re.search('<code>(.*)</code>', shown).group(1)))\n"
+                 "subprocess.call([find(command[0])] + command[1:], stderr=subprocess.DEVNULL, env={**os.environ, 'LD_PRELOAD': ''})\n"
+                 "re.search('([0-9]+) function calls', shown).group(1), re.search('\"calls\":([0-9]+)', open(command[-1]).read()).group(1)",
     "await": "%%evprof -n 50 -r awaited\n"
              "import asyncio\n"
              "async def step(number):\n"
@@ -90,8 +98,8 @@ def same(what, one, other):
 
 
 cells = execute()
-for name in ("load", "define", "unrecorded", "recorded", "counted", "between", "sorted", "empty", "columns", "await", "await silently", "awaited",
-             "ran", "beginnings", "after"):
+for name in ("load", "define", "unrecorded", "recorded", "counted", "between", "sorted", "empty", "columns", "too large", "await", "await silently",
+             "awaited", "ran", "beginnings", "after"):
     same("errors of the cell " + name, [error.evalue for error in errors(cells[name])], [])
 table, value = texts(cells["recorded"])
 counted = int(texts(cells["counted"])[0])
@@ -104,6 +112,7 @@ for part in ("ipykernel", "IPython", "tornado", "evprof"):
     if re.search(r"[/\\]%s[/\\]" % part, table):
         sys.exit("the kernel is in the table: " + table)
 same("profile.trace()", texts(cells["columns"])[0], "([%d], %d)" % (counted, sum(range(20)) + 2 * 3 + 7))
+same("calls in a page that was too large", *ast.literal_eval(texts(cells["too large"])[0]))
 short = texts(cells["sorted"])
 same("a line that ends with a semicolon has no value", len(short), 1)
 same("rows of a table", len(re.findall(r"^ +\d.*\)$|^ +\d.*\}$", short[0], re.M)), 1)

@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, List, NoReturn, Optional, Set, Tuple
 from ._tool import Option, report
 from ._window import pids_of, this_thread
 from .errors import EvprofError
-from .trace import Trace, load
+from .trace import Trace, load, tool_words
 
 _LARGEST_PAGE = 32 << 20  # what browsers still take in a cell, as a text
 _MAGIC = "get_ipython().run_cell_magic('evprof',"  # what IPython makes of %%evprof
@@ -67,8 +67,9 @@ class CellProfile:
         page = self.page()
         table = "<pre>%s</pre>" % html.escape(repr(self))
         if len(page) > _LARGEST_PAGE:
-            return table + "<p>The timeline has %d MiB: too much for a cell. <code>evprof export %s -o cell.html</code></p>" % (
-                len(page) >> 20, html.escape(shlex.quote(self.path)))
+            words = ["evprof", "export", *tool_words(self._filters), self.path, "-o", "cell.html"]
+            return table + "<p>The timeline has %d MiB: too much for a cell. <code>%s</code></p>" % (
+                len(page) >> 20, html.escape(" ".join(map(shlex.quote, words))))
         return table + '<iframe title="evprof" style="width: 100%%; height: %dpx; border: 0" srcdoc="%s"></iframe>' % (
             self._style.height, html.escape(page))
 

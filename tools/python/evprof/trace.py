@@ -2,7 +2,7 @@
 import json
 import os
 import threading
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from ._library import Options, TablePointer, TracePointer
 from ._needs import needs
@@ -197,6 +197,12 @@ _OPTIONS: Dict[str, Callable[[Any], Options]] = {
 
 # Filters that the tool names otherwise.
 _TOOL_NAMES = {"processes": "process", "threads": "thread", "start": "from", "end": "to"}
+
+
+def tool_words(filters: Mapping[str, Any]) -> List[str]:
+    """Filters of Trace, and other options of the tool with names, as its words."""
+    given = {_TOOL_NAMES.get(name, name): value for name, value in filters.items()}
+    return option_words({name: value for name, value in given.items() if name not in ("kinds", "since_start")})
 
 
 class Trace:
@@ -508,10 +514,8 @@ class Trace:
         >>> len(trace.report(limit=3, format="csv").splitlines())
         4
         """
-        given: Dict[str, Any] = {_TOOL_NAMES.get(name, name): value for name, value in {**self._filters, **named}.items()}
-        given = {name: value for name, value in given.items() if name not in ("kinds", "since_start")}
         self._pointer()
-        return report(self.path, [*options, *option_words(given)])
+        return report(self.path, [*options, *tool_words({**self._filters, **named})])
 
     def functions(self, **filters: Any) -> Table:
         """A Table with a row for each function, counted as cProfile counts: file, line, name, calls, primitive_calls; own
