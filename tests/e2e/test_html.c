@@ -932,6 +932,12 @@ SCENARIO(html, weights, SCENARIO_ONCE)
 	expect_true(&page, "keep() holds what it keeps", "/^40\\d KiB$/.test(cell('keep', 2).textContent)");
 	expect_true(&page, "a click shows all of it",
 		    "(cell('keep', 1).click(), /live at the end40\\d KiB by itself/.test(textOf('details')))");
+	/* As if calls had been left out for EVPROF_BUDGET. */
+	expect_true(
+	    &page, "its times are estimates, its bytes are not",
+	    "(evprof.functions.estimate[evprof.selection.fn] = 5, await setWeight('time'), await setWeight('live'), "
+	    "cell('keep', 1).click(), /calls~1an estimate.*by itself~/.test(textOf('details')) && "
+	    "/^40\\d KiB$/.test(cell('keep', 2).textContent))");
 	expect_true(&page, "drop() holds nothing", "!cell('drop', 4) || Number(cell('drop', 4).textContent) < 50");
 	expect_true(&page, "a search shows its share",
 		    "(document.getElementById('query').value = 'both', evprof.search(), /^1 function, [\\d.]+ % of the "

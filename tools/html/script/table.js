@@ -3,8 +3,8 @@
 /* text() is what stands in a cell; bar: the value's share of all is drawn behind it. */
 const seconds = (ns) => (ns / 1e9).toFixed(6);
 const primitive = (f) => shown.calls[f] - shown.recursive[f];
-/* EVPROF_BUDGET: in the table of the whole run, what stands for calls that were not recorded. A stretch has those that were. */
-const estimated = (f) => !weight.memory && !selection.stretch && functions.estimate[f] > 0;
+/* EVPROF_BUDGET: in the times of the whole run, what stands for calls that were not recorded. A stretch has those that were. */
+const estimated = (f) => !selection.stretch && functions.estimate[f] > 0;
 const mark = (f, text) => (estimated(f) && text ? `~${text}` : text);
 function estimateText(f) {
 	const width = functions.estimate[f] - 2;
@@ -83,8 +83,10 @@ function fillTable() {
 function tableCell(column, f) {
 	const value = column.value(f);
 	const share = Math.min(100, (100 * value) / (shown.tree.total[0] || 1)).toFixed(2);
-	const title = column.exact ? column.exact(value) : estimated(f) ? estimateText(f) : null;
-	return element('td', {...(column.bar ? {class: 'share', style: `--share:${share}%`} : {}), ...(title ? {title} : {})}, mark(f, column.text(value, f)));
+	const title = column.exact ? column.exact(value) : !weight.memory && estimated(f) ? estimateText(f) : null;
+	const text = column.text(value, f);
+	return element('td', {...(column.bar ? {class: 'share', style: `--share:${share}%`} : {}), ...(title ? {title} : {})},
+		weight.memory ? text : mark(f, text));
 }
 
 function tableRow(f) {
