@@ -125,6 +125,13 @@ static const char *const many_tasks =
     "  const text = summary({...evprof.live, processes: [{pid: 1, threads: 1, tasks: 300}], tasks: Array(200)});"
     "  view.tab = tab; return text === '300 tasks took steps, 200 are shown; 1 process, 1 thread, 300 tasks'; })()";
 
+/* The number of callers that are not shown is that of now, though the innermost frames stay. */
+static const char *const deep_stack =
+    "(() => { const box = makeThread(), stack = [{id: 1, function: 'f', file: 'a.py', line: 1, at: 2}];"
+    "  const fill = (depth) => { fillThread(box, {pid: 1, tid: 1, own_ns: 0, calls: 0, stack, depth});"
+    "    return box.list.lastChild.textContent; };"
+    "  return fill(65) === '\\u2026 and 64 callers' && fill(70) === '\\u2026 and 69 callers'; })()";
+
 static void check_while_it_runs(struct browser *browser)
 {
 	await(browser, "rows",
@@ -152,6 +159,7 @@ static void check_while_it_runs(struct browser *browser)
 	      "[...document.querySelectorAll('#threads h3')].some((head) => head.textContent.startsWith('sleeper')) &&"
 	      "document.querySelectorAll('#threads h3').length === 2");
 	await(browser, "the page says that it does not show all tasks", many_tasks);
+	await(browser, "the depth of a stack is that of now", deep_stack);
 }
 
 /* What the program has counted is what the page has, exactly; and where it waits. */

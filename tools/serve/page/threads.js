@@ -18,7 +18,7 @@ function frameItem(frame) {
 }
 
 function fillThread(box, thread) {
-	const frames = thread.stack || [], text = JSON.stringify(frames);
+	const frames = thread.stack || [], text = JSON.stringify([frames, thread.depth]);
 	setText(box.head, `${thread.name || 'thread'} · ${thread.pid === thread.tid ? thread.pid : `${thread.pid} / ${thread.tid}`}`);
 	setText(box.facts, `${percent(ofStretch(thread.own_ns))} in Python, ${short(rate(thread.calls))} calls/s`);
 	if (box.dataset.frames === text || box.contains(document.activeElement))
