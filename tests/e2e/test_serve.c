@@ -132,6 +132,12 @@ static const char *const deep_stack =
     "    return box.list.lastChild.textContent; };"
     "  return fill(65) === '\\u2026 and 64 callers' && fill(70) === '\\u2026 and 69 callers'; })()";
 
+/* Screen readers announce a state once, and not each refresh. */
+static const char *const announced =
+    "(() => { setState('bad', 'no answer'); setState('good', 'live, 1'); setState('good', 'live, 2');"
+    "  const said = [...document.querySelectorAll('[role=status]')].map((one) => one.textContent);"
+    "  return said.length === 1 && said[0] === 'live, 1'; })()";
+
 static void check_while_it_runs(struct browser *browser)
 {
 	await(browser, "rows",
@@ -160,6 +166,7 @@ static void check_while_it_runs(struct browser *browser)
 	      "document.querySelectorAll('#threads h3').length === 2");
 	await(browser, "the page says that it does not show all tasks", many_tasks);
 	await(browser, "the depth of a stack is that of now", deep_stack);
+	await(browser, "a state is announced once", announced);
 }
 
 /* What the program has counted is what the page has, exactly; and where it waits. */

@@ -13,7 +13,10 @@ function address() {
 	return `live?${new URLSearchParams(values)}`;
 }
 
+/* A screen reader announces a change of the state, and not the time of each refresh. */
 function setState(kind, text) {
+	if (byId('lamp').className !== kind)
+		setText(byId('announced'), text);
 	byId('lamp').className = kind;
 	setText(byId('state_text'), text);
 }
