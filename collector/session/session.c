@@ -162,19 +162,49 @@ static void set_formats(struct session *session, const struct control_message *f
 	snprintf(session->format_list, sizeof(session->format_list), "%s", formats ? formats : "");
 }
 
+static uint32_t events_of(const json_t *names)
+{
+	uint32_t events = 0;
+	const json_t *name;
+	size_t i;
+
+	json_array_foreach(names, i, name) events |= setting_event(json_string_value(name), json_string_length(name));
+	return events;
+}
+
+/* What is kept of the trace of a first process. The daemon's policy comes first, as far as it can be followed. */
+static struct setting_keep keep_of(const struct session *session, const struct control_message *first)
+{
+	static bool said;
+	struct setting_keep keep = session->tools->keep;
+
+	if (keep.alive && !setting_may_keep_alive(events_of(first->events))) {
+		if (!said)
+			log_warning(
+			    "--keep-last alive has no effect on %s and on others without EVPROF_EVENTS=mem,malloc",
+			    first->program);
+		said = true;
+		keep.alive = false;
+		if (keep.ns == SETTING_KEEP_ALIVE_NS && !keep.bytes) /* "alive" implied it */
+			keep.ns = 0;
+	}
+	if (!keep.ns && !keep.bytes)
+		keep = first->keep;
+	keep.alive |= first->keep.alive; /* a bound of the disk, too */
+	return keep;
+}
+
 /* The file is created when the first process joins: that process gives it its name. */
 static void open_trace(struct session *session, const struct control_message *first)
 {
 	struct trace_output *trace = &session->trace;
 	bool others = session->tools->output_dir || session->tools->first.pid || session->goes_on;
 	enum output_existing existing = others ? OUTPUT_ADD_SUFFIX : OUTPUT_REPLACE;
-	const struct setting_keep *policy = &session->tools->keep;
-	struct setting_keep keep = policy->ns || policy->bytes ? *policy : first->keep;
+	struct setting_keep keep = keep_of(session, first);
 	bool rotates = session->tools->rotate.ns || session->tools->rotate.bytes;
 	int error = output_path(session, first, trace->path, sizeof(trace->path));
 
 	set_formats(session, first);
-	keep.alive |= first->keep.alive; /* a bound of the disk, too */
 	if (error) {
 		trace_output_open_failed(trace, error);
 	} else if (!trace_output_open(trace, session->tools->packer, session->id, existing, &keep, rotates)) {
@@ -234,16 +264,6 @@ static const struct process *parent_of(const struct session *session, const stru
 		if (process != child && process->sender_pid == ppid)
 			return process;
 	return NULL;
-}
-
-static uint32_t events_of(const json_t *names)
-{
-	uint32_t events = 0;
-	const json_t *name;
-	size_t i;
-
-	json_array_foreach(names, i, name) events |= setting_event(json_string_value(name), json_string_length(name));
-	return events;
 }
 
 static void describe_process(struct session *session, struct process *process, const struct control_message *join,

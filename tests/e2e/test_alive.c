@@ -343,17 +343,22 @@ SCENARIO_SOME(alive, collector_stopped, SUPPORTED)
 #define FULL_S 20 /* a program would wait for room, and its ring is full in less than a second ... */
 #define LONG_S 3  /* ... and a pause of a busy machine is shorter */
 
-static struct background *begin_pausing(const struct python *python, const char *folder)
+static void await_socket(const char *folder)
 {
 	char *socket = text("%s/socket", folder);
 
 	for (unsigned i = 0; i < TRIES && access(socket, F_OK); i++)
 		usleep(10000);
 	usleep(200000); /* it has its name a moment before it listens */
+}
+
+static struct background *begin_pausing(const struct python *python, const char *folder)
+{
+	await_socket(folder);
 	return background_start(
 	    &(struct job){.python = python,
 			  .args = {"@pausing.py", text("%s/end", folder)},
-			  .env = {text("EVPROF_SOCKET=%s", socket), "EVPROF_KEEP=alive", "EVPROF_EVENTS=mem",
+			  .env = {text("EVPROF_SOCKET=%s/socket", folder), "EVPROF_KEEP=alive", "EVPROF_EVENTS=mem",
 				  "EVPROF_RING_SIZE=64K", text("EVPROF_ON_FULL=wait:%d", FULL_S * 1000)}});
 }
 
@@ -392,14 +397,16 @@ static void expect_pausing(const char *traces)
 	       "it has what was alive");
 }
 
-static struct background *begin_daemon(const char *folder, const char *name)
+/* stretch: of --keep-last; NULL: none */
+static struct background *begin_daemon(const char *folder, const char *name, const char *stretch)
 {
 	char *traces = text("%s/%s", folder, name);
 
 	cr_assert_eq(mkdir(traces, 0755), 0);
-	return background_start(&(struct job){
-	    .how = JOB_BARE,
-	    .args = {"%B/evprof-collector", "--socket", text("%s/socket", folder), "--output-dir", traces}});
+	return background_start(
+	    &(struct job){.how = JOB_BARE,
+			  .args = {"%B/evprof-collector", "--socket", text("%s/socket", folder), "--output-dir", traces,
+				   stretch ? "--keep-last" : NULL, stretch}});
 }
 
 /* A daemon that is stopped waits for the follower, and the program for nothing. The next daemon has it meanwhile. */
@@ -410,13 +417,13 @@ SCENARIO_SOME(alive, daemon_stopped, SUPPORTED)
 	pid_t followed;
 
 	needs_own_malloc();
-	first = begin_daemon(folder, "first");
+	first = begin_daemon(folder, "first", NULL);
 	program = begin_pausing(python, folder);
 	followed = await_child(first->pid);
 	usleep(500000);
 	cr_assert(kill(followed, SIGSTOP) == 0 && kill(first->pid, SIGTERM) == 0);
 	usleep(1500000);
-	next = begin_daemon(folder, "next");
+	next = begin_daemon(folder, "next", NULL);
 	await_child(next->pid);
 	cr_expect(!process_has_ended(first->pid), "the first one still waits");
 	kill(followed, SIGCONT);
@@ -424,6 +431,50 @@ SCENARIO_SOME(alive, daemon_stopped, SUPPORTED)
 	cr_expect_eq(background_wait(first), 0);
 	cr_expect_eq(background_stop(next), 0);
 	expect_pausing(text("%s/next", folder));
+}
+
+/* Its path. */
+static char *trace_of_daemon(const char *folder)
+{
+	struct outcome found = {.out = "", .err = ""};
+
+	outcome_find_traces(&found, text("%s/traces", folder));
+	return text("%s", found.trace);
+}
+
+/* A daemon that keeps what is alive: of a program that records calls there is the whole trace, and snapshots. */
+SCENARIO_SOME(alive, daemon_of_programs_with_calls, SUPPORTED)
+{
+	static const char *const code = "import subprocess, sys, time\n"
+					"def work(): pass\n"
+					"for _ in range(1000): work()\n"
+					"time.sleep(2.5)\n"
+					"subprocess.check_call(sys.argv[1:])\n";
+	const char *folder = run(.how = JOB_BARE, .args = {"true"}, .lingers = true)->directory;
+	char *socket = text("EVPROF_SOCKET=%s/socket", folder), *copy = text("%s/copy.evp", folder), *log;
+	struct background *daemon = begin_daemon(folder, "traces", "alive");
+	struct outcome *outcome, *memory;
+	json_t *report;
+
+	await_socket(folder);
+	outcome = run(.python = python, .env = {socket, "EVPROF_CHILDREN=0"}, .timeout_s = 120,
+		      .args = {"-c", code, "env", "-u", "LD_PRELOAD", "%B/evprof", "snapshot", "all", "-o", copy});
+	expect(outcome, outcome->status == 0 && !strstr(outcome->err, "last stretch"), "it ends well");
+	report = trace_report(copy, NULL);
+	cr_expect_eq(report_calls(report, "<string>", "work"), 1000, "the snapshot has what it did");
+	json_decref(report);
+	report = trace_report(trace_of_daemon(folder), NULL);
+	cr_expect_eq(report_calls(report, "<string>", "work"), 1000, "the trace has it, too");
+	json_decref(report);
+	unlink(trace_of_daemon(folder));
+	outcome = run(.python = python, .env = {socket, "EVPROF_EVENTS=mem"}, .args = {"-c", "pass"});
+	expect(outcome, outcome->status == 0, "it ends well");
+	memory = tool("memory", "--json", trace_of_daemon(folder));
+	expect(memory, strstr(memory->out, "\"alive_only\": true"), "of one that records memory it has what is alive");
+	background_stop(daemon);
+	log = file_read(daemon->log, NULL);
+	cr_expect(strstr(log, "--keep-last alive has no effect on "), "%s", log);
+	cr_expect(!strchr(strchr(log, '\n') + 1, '\n'), "once: %s", log);
 }
 
 /* The same where systemd has the socket, and starts the next daemon after the first. */

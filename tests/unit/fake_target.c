@@ -134,11 +134,11 @@ const char *fake_join_text(const struct fake_join *join)
 		 "{\"evprof\":1,\"type\":\"join\",\"session\":\"%s\",\"start\":\"%s\",\"pid\":%d,\"ppid\":%d,"
 		 "\"start_time\":%llu,\"python\":\"3.11.2\",\"program\":\"%s\",\"argv\":[\"prog\",\"a b\"],"
 		 "\"exe\":\"/usr/bin/python3\",\"cwd\":\"/\",\"host\":\"box\",\"output\":\"%s\",\"root\":true,"
-		 "\"events\":[\"call\",\"mem\"]%s}",
+		 "\"events\":[%s]%s}",
 		 join->session ? join->session : FAKE_SESSION, join->start ? join->start : "exec",
 		 (int)(join->pid ? join->pid : getpid()), (int)(join->ppid ? join->ppid : getppid()), join->start_time,
 		 join->program ? join->program : "prog", join->output ? join->output : "/nowhere/%n.evp",
-		 join->native ? ",\"native\":true" : "");
+		 join->events ? join->events : "\"call\",\"mem\"", join->native ? ",\"native\":true" : "");
 	return text;
 }
 

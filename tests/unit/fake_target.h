@@ -26,6 +26,7 @@ struct fake_join {
 	const char *start;
 	const char *program;
 	const char *output;
+	const char *events; /* as in JSON */
 	pid_t pid;
 	pid_t ppid;
 	unsigned long long start_time;

@@ -88,12 +88,17 @@ static void join(struct fake_target *target, struct fake_join how)
 	accept_all();
 }
 
-static void begin(struct fake_target *target)
+static void begin_as(struct fake_target *target, struct fake_join how)
 {
 	cr_assert_eq(fake_target_new(target, RING_BYTES_MIN, 8), 0);
-	join(target, (struct fake_join){.program = "prog"});
+	join(target, how);
 	cr_assert_eq(fake_collector_state(target), RING_COLLECTOR_ATTACHED, "%s", target->header->text);
 	fake_thread_start(target, 0, 77, 2000);
+}
+
+static void begin(struct fake_target *target)
+{
+	begin_as(target, (struct fake_join){.program = "prog"});
 }
 
 static void leave(struct fake_target *target)
@@ -1374,8 +1379,8 @@ Test(collector_session, stopping_a_daemon_lets_programs_go_on)
 	collector.private = false;
 	collector.tools.output_dir = folder;
 	collector.tools.output_template = "%n.evp";
-	collector.tools.keep = (struct setting_keep){.ns = UINT64_C(1000000000), .alive = true};
-	begin(&runs);
+	collector.tools.keep = (struct setting_keep){.ns = SETTING_KEEP_ALIVE_NS, .alive = true};
+	begin_as(&runs, (struct fake_join){.program = "prog", .events = "\"mem\""});
 	begin(&ended);
 	leave(&ended);
 	session = collector.sessions;
@@ -1388,6 +1393,37 @@ Test(collector_session, stopping_a_daemon_lets_programs_go_on)
 	cr_expect(strstr(ended.header->text, "has its last stretch, not what is alive"), "%s", ended.header->text);
 	fake_target_free(&runs);
 	fake_target_free(&ended);
+}
+
+/* What is alive is kept of memory without calls only: other traces are as without it. */
+Test(collector_session, what_is_alive_is_not_kept_where_calls_are_recorded)
+{
+	static const struct {
+		struct setting_keep policy;
+		uint64_t ns;
+		const char *session;
+	} cases[] = {
+	    {{.ns = SETTING_KEEP_ALIVE_NS, .alive = true}, 0, "00112233445566778899aabbccddee00"},
+	    {{.ns = UINT64_C(30000000000), .alive = true}, UINT64_C(30000000000), "00112233445566778899aabbccddee01"}};
+	struct fake_target targets[2];
+
+	collector.private = false;
+	collector.tools.output_dir = folder;
+	collector.tools.output_template = "%n.evp";
+	for (size_t i = 0; i < 2; i++) {
+		const struct setting_keep *limits;
+
+		collector.tools.keep = cases[i].policy;
+		begin_as(&targets[i], (struct fake_join){.program = "prog", .session = cases[i].session});
+		limits = &collector.sessions->trace.kept.limits;
+		cr_expect(!limits->alive && limits->ns == cases[i].ns && !limits->bytes, "case %zu", i);
+		leave(&targets[i]);
+	}
+	collector_stop(&collector);
+	for (size_t i = 0; i < 2; i++) {
+		cr_expect_eq(fake_collector_state(&targets[i]), RING_COLLECTOR_FINISHED);
+		fake_target_free(&targets[i]);
+	}
 }
 
 Test(collector_session, an_exit_past_all_hooks_is_an_exit)
