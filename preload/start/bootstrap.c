@@ -274,6 +274,8 @@ const char *bootstrap_attach(const char *settings)
 	config_read(true);
 	filter_read(true);
 	config.program_only = false;
+	if (config.events & EVENT_MALLOC)
+		interpose_malloc_begin();
 	bootstrap_begin();
 	if (status_now() == PROCESS_JOINED || status_now() == PROCESS_STOPPED)
 		return NULL;

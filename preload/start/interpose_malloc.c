@@ -385,7 +385,9 @@ void interpose_malloc_begin(void)
 {
 	const char *reason = unseen_reason();
 
-	config.malloc_unseen = reason != NULL;
-	if (reason && (!config.session[0] || config.session_first == getpid()))
+	config.malloc_unseen = reason && !config.attached;
+	if (reason && config.attached) /* only --keep alive wants them then, where they can be had */
+		config.events &= ~(unsigned)EVENT_MALLOC;
+	else if (reason && (!config.session[0] || config.session_first == getpid()))
 		log_line(LOG_WARNING, "%s=malloc: native allocations are not seen: %s", ENV_EVENTS, reason);
 }

@@ -22,8 +22,8 @@ extern const char __start_evprof_releases[] __attribute__((weak, visibility("hid
 extern const char __stop_evprof_releases[] __attribute__((weak, visibility("hidden")));
 
 /*
- * Whether the program's native allocations reach evprof. If they do not, a line says why, and the trace has it. Once,
- * where they are to be recorded, before the process joins.
+ * Whether the program's native allocations reach evprof. If they do not, a line says why, and the trace has it; after
+ * evprof attach, there is no EVENT_MALLOC then. Called where they are to be recorded, before the process joins.
  */
 void interpose_malloc_begin(void);
 

@@ -123,6 +123,22 @@ SCENARIO(attach, events, 6)
 	json_decref(said);
 }
 
+/* Native allocations are seen where the library was preloaded: otherwise what is alive is of Python's allocators. */
+SCENARIO(attach, what_is_alive, 6)
+{
+	static const char *const options[4] = {"--keep alive"};
+	struct outcome *outcome;
+	json_t *said = run_attached(python, &outcome, "1", options), *info;
+	char *events;
+
+	info = trace_info(round_trace(outcome, 0));
+	events = json_dumps(json_object_get(json_array_get(json_object_get(info, "processes"), 0), "events"), 0);
+	expect(outcome, events && !strcmp(events, "[\"mem\"]"), "recorded were %s", events);
+	json_decref(info);
+	expect_nothing_left(outcome, said);
+	json_decref(said);
+}
+
 SCENARIO(attach, filters, 6)
 {
 	static const char *const options[4] = {"--events call --exclude leaf", "--events call --include leaf",
