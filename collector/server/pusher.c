@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #define AGAIN_NS UINT64_C(60000000000) /* between two starts */
 #define FINISH_MS 60000		       /* evprof push gives up after ten seconds, or its timeout */
 #define VARIABLES_MAX 64
+#define COMMAND "EVPROF_SHIP_COMMAND"
 
 extern char **environ;
 
@@ -63,8 +65,9 @@ static bool is_store(const char *command)
 }
 
 /*
- * The command of the shell gets the path and the name. The daemon's environment is passed on: a command may want any of
- * it, and the keys of a store are in it.
+ * The command of the shell gets the path and the name. A variable has its text, in which evprof ship would replace what
+ * looks like its placeholders. The daemon's environment is passed on: a command may want any of it, and the keys of a
+ * store are in it.
  */
 static void start_ship(struct pusher *pusher)
 {
@@ -82,15 +85,17 @@ static void start_ship(struct pusher *pusher)
 	if (is_store(ship->command)) {
 		argv[count++] = ship->command;
 	} else {
+		setenv(COMMAND, ship->command, 1);
 		argv[count++] = "sh";
 		argv[count++] = "-c";
-		argv[count++] = ship->command;
+		argv[count++] = "eval \"unset " COMMAND "; ${" COMMAND ":?}\"";
 		argv[count++] = "sh";
 		argv[count++] = "{}";
 		argv[count++] = "{name}";
 	}
 	pusher->started_ns = clock_now_ns();
 	start_tool(pusher, argv, environ);
+	unsetenv(COMMAND);
 }
 
 static void start_push(struct pusher *pusher)

@@ -171,7 +171,8 @@ def judge_daemon(folder):
     for name in ("more", "came"):
         os.mkdir(name)
     daemon = subprocess.Popen([os.path.join(build, "evprof-collector"), "--socket", "other", "--output-dir", "more",
-                               "--ship", 'cp "$1" "%s/came/$2"' % folder, "--redact", SECRET, "--redact-argv"], stderr=subprocess.DEVNULL)
+                               "--ship", 'name=$2; [ -z "$EVPROF_SHIP_COMMAND" ] && cp "$1" "%s/came/${name}"' % folder,
+                               "--redact", SECRET, "--redact-argv"], stderr=subprocess.DEVNULL)
     wait_for("the other socket", lambda: os.path.exists("other"))
     environment = dict(os.environ, EVPROF_SOCKET=os.path.abspath("other"), LD_PRELOAD=os.path.join(build, "libevprof.so"))
     code = "def %s(): pass\n%s()\nprint('on', flush=True); input()" % (SECRET, SECRET)
