@@ -190,6 +190,10 @@ SCENARIO(run, behind_other_preloads, SUPPORTED)
 	expect(outcome, strcmp(outcome->out, text("libdl.so.2:%s\n", build_path("libevprof.so"))) == 0,
 	       "what was there comes first");
 	json_decref(expect_trace(outcome, 2));
+	outcome = run(.python = python, .how = JOB_RUN, .env = {"LD_PRELOAD=libdl.so.2"},
+		      .options = {"--keep", "alive"}, .args = {"-c", "import os; print(os.environ['LD_PRELOAD'])"});
+	expect(outcome, strcmp(outcome->out, text("%s:libdl.so.2\n", build_path("libevprof.so"))) == 0,
+	       "evprof does, where native allocations are recorded");
 }
 
 SCENARIO(run, behind_the_address_sanitizer, SUPPORTED)

@@ -213,27 +213,6 @@ static long long number_in(const json_t *summary, const char *member)
 	return (long long)json_integer_value(json_object_get(summary, member));
 }
 
-/* As the library decides, which reports values that it does not understand. keep: gets the stretch that is kept. */
-static unsigned recorded_events(struct setting_keep *keep)
-{
-	const char *list = getenv(ENV_EVENTS), *stretch = getenv(ENV_KEEP), *budget = getenv(ENV_BUDGET);
-	const char *program_only = getenv(ENV_PROGRAM_ONLY);
-	struct setting_choice choice = {.listed = list && *list,
-					.program_only = program_only && !strcmp(program_only, "1")};
-	unsigned events = SETTING_EVENTS_DEFAULT;
-	uint32_t most;
-
-	if (choice.listed)
-		setting_events(list, &events);
-	if (stretch)
-		setting_keep(stretch, keep);
-	choice.budget = budget && !setting_budget(budget, &most);
-	choice.alive = keep->alive;
-	events = setting_recorded_events(events, &choice);
-	keep->alive &= setting_may_keep_alive(events);
-	return events;
-}
-
 static void print_trace_summary(const json_t *summary, const char *path, const struct run_end *end)
 {
 	long long processes = number_in(summary, "processes");
@@ -241,7 +220,7 @@ static void print_trace_summary(const json_t *summary, const char *path, const s
 	static char text[SHOWN_PATH_BYTES];
 	const char *shown = shown_path(path, text);
 	struct setting_keep keep = {0};
-	unsigned events = recorded_events(&keep);
+	unsigned events = run_settings_recorded(&keep);
 	char kept[64];
 
 	setting_keep_text(&keep, kept, sizeof(kept));

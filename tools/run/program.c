@@ -21,8 +21,8 @@
 
 #include "evprof/control.h"
 #include "evprof/proc.h"
-#include "evprof/settings.h"
 #include "evprof/system_calls.h"
+#include "run/settings.h"
 #include "util/clock.h"
 
 /* --- inherited state --- */
@@ -85,11 +85,10 @@ static void give_signals_back(const struct inherited *inherited)
 /* Whether the library has to come first: an allocator before it would take all native allocations. */
 static bool comes_first(const char *before)
 {
-	const char *events = getenv(ENV_EVENTS);
-	unsigned wanted = 0;
+	struct setting_keep keep = {0};
 
-	return events && *events && !setting_events(events, &wanted) && wanted & EVENT_MALLOC &&
-	       !strstr(before, "san.so") && !strstr(before, "libclang_rt");
+	return run_settings_recorded(&keep) & EVENT_MALLOC && !strstr(before, "san.so") &&
+	       !strstr(before, "libclang_rt");
 }
 
 /* Appends to LD_PRELOAD, because sanitizer runtimes must come first. */

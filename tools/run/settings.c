@@ -9,7 +9,6 @@
 
 #include "evprof/control.h"
 #include "evprof/filter.h"
-#include "evprof/settings.h"
 #include "evprof/trigger.h"
 
 #include "util/cli.h"
@@ -186,4 +185,24 @@ bool run_settings_finish(const struct run_settings *settings)
 bool run_settings_output_is_good(const char *output)
 {
 	return is_good("--output", output, setting_output(output));
+}
+
+unsigned run_settings_recorded(struct setting_keep *keep)
+{
+	const char *list = getenv(ENV_EVENTS), *stretch = getenv(ENV_KEEP), *budget = getenv(ENV_BUDGET);
+	const char *program_only = getenv(ENV_PROGRAM_ONLY);
+	struct setting_choice choice = {.listed = list && *list,
+					.program_only = program_only && !strcmp(program_only, "1")};
+	unsigned events = SETTING_EVENTS_DEFAULT;
+	uint32_t most;
+
+	if (choice.listed)
+		setting_events(list, &events);
+	if (stretch)
+		setting_keep(stretch, keep);
+	choice.budget = budget && !setting_budget(budget, &most);
+	choice.alive = keep->alive;
+	events = setting_recorded_events(events, &choice);
+	keep->alive &= setting_may_keep_alive(events);
+	return events;
 }
