@@ -257,24 +257,28 @@ SCENARIO(trust, stranger_at_the_hosts_name, SUPPORTED)
 	expect_nothing_sent(python, "@evprof-of-the-host", "EVPROF_SOCKET=@@evprof-of-the-host");
 }
 
-/* evprof run opens the session itself: it neither sends its secret nor goes on. */
+/* evprof run opens the session itself: it neither sends its secret nor goes on, with a fallback either. */
 SCENARIO(trust, stranger_before_evprof_run, SUPPORTED)
 {
-	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
-	struct stranger stranger;
-	struct outcome *outcome;
-	struct caught caught;
+	static const char *const fallback[] = {NULL, "EVPROF_FALLBACK=1"};
 
 	if (!runs_by_default(python))
 		return;
 	alone();
-	stranger = begin_stranger(directory, "@evprof-of-the-host");
-	outcome = run(.python = python, .how = JOB_RUN, .args = {"@trusting.py"}, .directory = directory,
-		      .env = {"EVPROF_SOCKET=@@evprof-of-the-host"}, .lingers = true);
-	caught = end_stranger(stranger);
-	expect(outcome, caught.connections == 1 && caught.messages == 0, "%d messages were sent", caught.messages);
-	expect(outcome, strstr(outcome->err, "user 65534 listens at @evprof-of-the-host"), "it is said who listens");
-	expect(outcome, outcome->status != 0 && outcome->traces == 0, "the status is %d", outcome->status);
+	for (int i = 0; i < 2; i++) {
+		const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
+		struct stranger stranger = begin_stranger(directory, "@evprof-of-the-host");
+		struct outcome *outcome =
+		    run(.python = python, .how = JOB_RUN, .args = {"@trusting.py"}, .directory = directory,
+			.env = {"EVPROF_SOCKET=@@evprof-of-the-host", fallback[i]}, .lingers = true);
+		struct caught caught = end_stranger(stranger);
+
+		expect(outcome, caught.connections == 1 + i && caught.messages == 0, "%d messages were sent",
+		       caught.messages);
+		expect(outcome, strstr(outcome->err, "user 65534 listens at @evprof-of-the-host"),
+		       "it is said who listens");
+		expect(outcome, outcome->status != 0 && outcome->traces == 0, "the status is %d", outcome->status);
+	}
 }
 
 /* A listener with the name of a private collector is asked nothing by another user than its own, or root. */

@@ -304,6 +304,13 @@ SCENARIO(use, daemon_not_there, SUPPORTED)
 	expect(outcome, strstr(outcome->err, "a private collector is started") && outcome->traces == 1,
 	       "where it is asked for there is one trace, not %u", outcome->traces);
 	json_decref(expect_trace(outcome, 2));
+	outcome = run(.python = python, .how = JOB_RUN, .args = {"-c", twice}, .env = {missing});
+	expect(outcome, outcome->status == 125 && !outcome->out_bytes, "evprof run does not start the program");
+	outcome = run(.python = python, .how = JOB_RUN, .args = {"-c", twice}, .env = {missing, "EVPROF_FALLBACK=1"});
+	expect_same(bare, outcome);
+	expect(outcome, strstr(outcome->err, "a private collector is started") && outcome->traces == 1,
+	       "but where it is asked for: there is one trace, not %u", outcome->traces);
+	json_decref(expect_trace(outcome, 2));
 }
 
 SCENARIO(use, paths_with_spaces_and_colons, SUPPORTED)

@@ -166,6 +166,19 @@ static bool take_options(struct request *request, int argc, char **argv, int *st
 	return !error && run_settings_finish(&request->settings);
 }
 
+/* EVPROF_FALLBACK=1: as the library, but that a stranger at the socket ends evprof run. */
+static bool falls_back(const char *socket)
+{
+	const char *fallback = getenv(ENV_FALLBACK);
+	int error = fallback && !strcmp(fallback, "1") ? run_session_try(socket) : 0;
+
+	if (error)
+		output_message("evprof run: no collector answers at " ENV_SOCKET "=%s: %s; a private collector is "
+			       "started",
+			       socket, strerror(-error));
+	return error != 0;
+}
+
 static void use_environment(struct request *request)
 {
 	const char *output = getenv(ENV_OUTPUT);
@@ -175,7 +188,9 @@ static void use_environment(struct request *request)
 		request->output = output && output[0] && !setting_output(output) ? output : OUTPUT_DEFAULT;
 	if (setting_output_is_none(request->output))
 		request->output = OUTPUT_NOWHERE;
-	if (!request->socket && socket && socket[0])
+	if (!request->socket && socket && socket[0] && falls_back(socket))
+		unsetenv(ENV_SOCKET);
+	else if (!request->socket && socket && socket[0])
 		request->socket = socket;
 	/* This is a new session, also if evprof run was started inside another. */
 	unsetenv(ENV_SESSION);

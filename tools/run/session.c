@@ -271,6 +271,15 @@ int run_session_hold(const char *id, const char *socket, const char *output)
 	return error ? error : session.hold;
 }
 
+int run_session_try(const char *socket)
+{
+	int fd = open_socket(socket, false);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
 int run_session_open(struct run_session *session, const char *socket, const char *collector, const char *output)
 {
 	int error = run_session_id(session->id);

@@ -22,6 +22,9 @@ struct run_session {
  */
 int run_session_open(struct run_session *session, const char *socket, const char *collector, const char *output);
 
+/* Whether something listens at that socket: 0 or -errno. */
+int run_session_try(const char *socket);
+
 /* Makes a socket that listens there: '@' and an abstract name, or a path. Returns it or -errno. */
 int run_socket_listen(const char *name);
 
