@@ -143,6 +143,8 @@ SCENARIO(alive, counted, SUPPORTED)
 
 		expect(outcome, outcome->status == 0 && strstr(outcome->err, "evprof: what is alive after "),
 		       "its line says what the trace has");
+		expect(outcome, strstr(outcome->err, "evprof:   memory ") && strstr(outcome->err, " at the end, "),
+		       "the summary has its memory");
 		cr_expect_eq(expect_counted(outcome->trace, outcome->out, true), 2, "the program and its child");
 		expect_functions(python, outcome);
 		few = i ? few : size_of(outcome->trace);

@@ -75,6 +75,23 @@ SCENARIO_SOME(summary, waiting, SUPPORTED)
 	expect_waiting(python, "call,c_call");	   /* of the process */
 }
 
+/* Of a trace that keeps its last stretch the summary is that of the stretch. */
+SCENARIO_SOME(summary, of_what_is_kept, SUPPORTED)
+{
+	static const char *const code = "import time\n"
+					"def first(): time.sleep(0.01)\n"
+					"def last(): time.sleep(0.01)\n"
+					"for _ in range(200): first()\n"
+					"for _ in range(200): last()\n";
+	struct outcome *outcome =
+	    run(.python = python, .how = JOB_RUN, .args = {"-c", code}, .options = {"--keep", "1s"});
+
+	expect(outcome, strstr(outcome->err, "evprof: the last 1 s of "), "the line says what there is");
+	expect(outcome, strstr(outcome->err, SUMMARY "own time ") && strstr(outcome->err, " <string>:3\n"),
+	       "the summary has its functions");
+	expect(outcome, !strstr(outcome->err, " <string>:2\n"), "and none that has left the trace");
+}
+
 SCENARIO(summary, where_there_is_none, SCENARIO_ONCE)
 {
 	static const char *const code = "import os, sys; sys.stdout.write('out'); sys.exit(7)";

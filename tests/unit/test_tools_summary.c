@@ -13,10 +13,13 @@
 #include "tools/run/summary.h"
 #include "trace_fixture.h"
 
+#define SESSION "00000000000000000000000000000000" /* that of the fixture */
+#define OTHER_SESSION "00000000000000000000000000000001"
+
 static char shown[8192];
 
 /* What run_summary_print() prints on stderr. */
-static void summarize_end(const char *path, uint64_t events, struct run_end end)
+static void summarize_end(const struct run_recording *recording, struct run_end end)
 {
 	FILE *file = tmpfile();
 	int before = dup(STDERR_FILENO);
@@ -24,7 +27,7 @@ static void summarize_end(const char *path, uint64_t events, struct run_end end)
 
 	fflush(stderr);
 	dup2(fileno(file), STDERR_FILENO);
-	run_summary_print(path, events, &end);
+	run_summary_print(recording, &end);
 	fflush(stderr);
 	dup2(before, STDERR_FILENO);
 	close(before);
@@ -36,25 +39,32 @@ static void summarize_end(const char *path, uint64_t events, struct run_end end)
 
 static void summarize(const char *path, uint64_t events)
 {
-	summarize_end(path, events, (struct run_end){0});
+	summarize_end(&(const struct run_recording){.trace = path, .session = SESSION, .events = events},
+		      (struct run_end){0});
 }
 
-static uint32_t process_with(struct fixture *fixture, int pid, const char *events)
+/* more: members of its object. */
+static uint32_t process_with_more(struct fixture *fixture, int pid, const char *events, const char *more)
 {
 	uint32_t number = fixture->processes++;
 
 	fixture_meta(fixture, number,
 		     "{\"type\":\"process\",\"process\":%u,\"pid\":%d,\"ppid\":1,\"start\":\"exec\",\"argv\":[\"a\"],"
-		     "\"program\":\"a\",\"clock_kind\":0,\"clock_shift\":0,\"start_ticks\":0,\"events\":[%s]}",
-		     number, pid, events);
+		     "\"program\":\"a\",\"clock_kind\":0,\"clock_shift\":0,\"start_ticks\":0,\"events\":[%s]%s}",
+		     number, pid, events, more);
 	return number;
 }
 
+static uint32_t process_with(struct fixture *fixture, int pid, const char *events)
+{
+	return process_with_more(fixture, pid, events, "");
+}
+
 /* Seven functions, each with that many ms of own time more than the one before; blocks of 3 MiB and 1 MiB. */
-static struct fixture *seven_functions(int pid)
+static struct fixture *seven_functions_with(int pid, const char *more)
 {
 	struct fixture *fixture = fixture_new();
-	uint32_t process = process_with(fixture, pid, "\"call\",\"mem\""), thread;
+	uint32_t process = process_with_more(fixture, pid, "\"call\",\"mem\"", more), thread;
 
 	for (uint32_t id = 1; id <= 7; id++) {
 		char name[16];
@@ -71,6 +81,11 @@ static struct fixture *seven_functions(int pid)
 	fixture_memory(fixture, thread, WIRE_FREE, WIRE_DOMAIN_OBJ, 0x1000, 0, 0, 1);
 	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x2000, 1 << 20, 0, 1);
 	return fixture;
+}
+
+static struct fixture *seven_functions(int pid)
+{
+	return seven_functions_with(pid, "");
 }
 
 #define SEVEN_EVENTS 17
@@ -148,7 +163,8 @@ Test(summary, waiting_of_a_process)
 	fixture_event(fixture, thread, WIRE_RETURN, 1, 4000000);
 	path = save(fixture);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		summarize_end(path, 2, cases[i].end);
+		summarize_end(&(const struct run_recording){.trace = path, .session = SESSION, .events = 2},
+			      cases[i].end);
 		cr_expect(!strstr(shown, "waiting") == !cases[i].shown, "%zu: %s", i, shown);
 		cr_expect(!cases[i].shown || strstr(shown, "waiting    75 % of the time of its threads: "), "%s",
 			  shown);
@@ -160,7 +176,10 @@ Test(summary, waiting_of_a_process)
 Test(summary, nothing_of_another_trace)
 {
 	char *path = save(seven_functions(10));
+	const struct run_recording other = {.trace = path, .session = OTHER_SESSION, .events = SEVEN_EVENTS};
 
+	summarize_end(&other, (struct run_end){0});
+	cr_expect_str_eq(shown, "", "the trace has another session");
 	summarize(path, SEVEN_EVENTS + 1);
 	cr_expect_str_eq(shown, "", "the trace has other events");
 	summarize("/nonexistent/trace.evp", SEVEN_EVENTS);
@@ -174,10 +193,29 @@ Test(summary, nothing_of_another_trace)
 	free(path);
 }
 
+/* The events that were recorded, of which the trace has the last. */
+Test(summary, of_what_is_kept)
+{
+	static const char *const kept[] = {",\"keep_ns\":1000000000", ",\"keep_bytes\":65536", ",\"alive_only\":true"};
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
+		char *path = save(seven_functions_with(10, kept[i]));
+
+		summarize(path, RUN_SUMMARY_EVENTS + 1);
+		cr_expect(strstr(shown, "own time    7.00 ms  f7 ") && strstr(shown, "recording  5000001 events, "),
+			  "%s: %s", kept[i], shown);
+		unlink(path);
+		free(path);
+	}
+}
+
 Test(summary, many_events)
 {
-	char *path = save(seven_functions(10));
+	struct fixture *fixture = seven_functions(10);
+	char *path;
 
+	fixture->events = RUN_SUMMARY_EVENTS + 1;
+	path = save(fixture);
 	summarize(path, RUN_SUMMARY_EVENTS + 1);
 	cr_expect_str_eq(shown, "");
 	unlink(path);

@@ -228,7 +228,7 @@ static long long number_in(const json_t *summary, const char *member)
 	return (long long)json_integer_value(json_object_get(summary, member));
 }
 
-static void print_trace_summary(const json_t *summary, const char *path, const struct run_end *end)
+static void print_trace_summary(const json_t *summary, const char *path, const char *session, const struct run_end *end)
 {
 	long long processes = number_in(summary, "processes");
 	long long running = number_in(summary, "running"), unsampled = number_in(summary, "unsampled");
@@ -255,7 +255,10 @@ static void print_trace_summary(const json_t *summary, const char *path, const s
 		output_message("evprof: the sampler of %lld process%s was killed; later samples are missing", unsampled,
 			       unsampled == 1 ? "" : "es");
 	if (!running)
-		run_summary_print(path, (uint64_t)number_in(summary, "events"), end);
+		run_summary_print(&(const struct run_recording){.trace = path,
+								.session = session,
+								.events = (uint64_t)number_in(summary, "events")},
+				  end);
 }
 
 /* reason: that of the first process that did not join; NULL: unknown */
@@ -281,7 +284,8 @@ static void print_no_summary(int seconds)
 }
 
 /* quiet: print errors only */
-static void print_summary(const json_t *summary, const char *program, const struct run_end *end, bool quiet)
+static void print_summary(const json_t *summary, const struct run_program *program, const struct run_end *end,
+			  bool quiet)
 {
 	const char *error = json_string_value(json_object_get(summary, "error"));
 	const char *path = json_string_value(json_object_get(summary, "trace"));
@@ -291,9 +295,9 @@ static void print_summary(const json_t *summary, const char *program, const stru
 	else if (quiet)
 		return;
 	else if (number_in(summary, "processes") == 0 || !path)
-		print_nothing_joined(program, json_string_value(json_object_get(summary, "absent")));
+		print_nothing_joined(program->argv[0], json_string_value(json_object_get(summary, "absent")));
 	else
-		print_trace_summary(summary, path, end);
+		print_trace_summary(summary, path, program->session->id, end);
 }
 
 /* Ends with the program's status, or by its signal. */
@@ -371,7 +375,7 @@ static int record_program(const struct request *request, const struct run_places
 	signal(SIGPIPE, SIG_IGN);
 	summary = run_session_summary(session, &seconds);
 	if (summary)
-		print_summary(summary, command->words[0], &end, request->quiet);
+		print_summary(summary, &program, &end, request->quiet);
 	else
 		print_no_summary(seconds);
 	*running = !summary || number_in(summary, "running") > 0;

@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -316,22 +317,40 @@ static int put_recording(struct summary *summary, uint64_t events)
 	return error;
 }
 
+/* Whether events may have left the trace: it keeps a stretch, or what is alive. */
+static bool is_kept(const struct trace *trace)
+{
+	bool kept = trace_is_alive_only(trace);
+
+	for (uint32_t i = 0; i < trace->process_count; i++)
+		kept |= trace->processes[i] && trace_process_is_kept(trace->processes[i]);
+	return kept;
+}
+
+/* A collector with another root directory may have written elsewhere. Of a trace in parts (--rotate) it is the last. */
+static bool is_of_run(const struct trace *trace, const struct run_recording *recording)
+{
+	char digits[CONTROL_SESSION_DIGITS + 1];
+
+	for (size_t i = 0; i < sizeof(trace->header.session); i++)
+		snprintf(digits + 2 * i, 3, "%02x", trace->header.session[i]);
+	return trace->complete && strcmp(digits, recording->session) == 0 &&
+	       (trace->end.events == recording->events || is_kept(trace));
+}
+
 /* Writes the summary. Returns 0, or another number if it is of no use. */
-static int summarize(const char *path, uint64_t events, const struct run_end *end, struct output *output)
+static int summarize(const struct run_recording *recording, const struct run_end *end, struct output *output)
 {
 	struct summary summary = {.output = output, .terminal = terminal_find(STDERR_FILENO), .end = *end};
-	struct trace_totals totals = {0};
 	char why[256];
-	int error = trace_open(&summary.trace, path, why, sizeof(why));
+	int error = trace_open(&summary.trace, recording->trace, why, sizeof(why));
 
 	if (error)
 		return error;
 	if (!summary.terminal.is)
 		summary.terminal.columns = TEXT_COLUMNS;
 	summary.terminal.columns = summary.terminal.columns < 50 ? 50 : summary.terminal.columns;
-	/* The collector may have another root directory: the path must lead to the trace of this run. */
-	error = trace_count_totals(summary.trace, &totals);
-	if (!error && (!summary.trace->complete || totals.events != events))
+	if (!is_of_run(summary.trace, recording) || summary.trace->end.events > RUN_SUMMARY_EVENTS)
 		error = -ESTALE;
 	if (!error)
 		error = put_functions(&summary);
@@ -341,20 +360,20 @@ static int summarize(const char *path, uint64_t events, const struct run_end *en
 	if (!error)
 		error = put_memory(&summary);
 	if (!error)
-		error = put_recording(&summary, events);
+		error = put_recording(&summary, recording->events);
 	trace_close(summary.trace);
 	return error ? error : output->error;
 }
 
 /* --- another process, so that nothing that happens in it changes what evprof run does --- */
 
-static void become_reader(const char *path, uint64_t events, const struct run_end *end, int to)
+static void become_reader(const struct run_recording *recording, const struct run_end *end, int to)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct output output;
 
 	/* terminal_find() looks at stderr; a message of the reader must not be shown. */
-	if (output_open_memory(&output) < 0 || summarize(path, events, end, &output) != 0 || null < 0)
+	if (output_open_memory(&output) < 0 || summarize(recording, end, &output) != 0 || null < 0)
 		_exit(1);
 	dup2(null, STDERR_FILENO);
 	_exit(system_write_all(to, output.buffer, output.used) ? 1 : 0);
@@ -379,19 +398,19 @@ static ssize_t read_until(int from, char *text, size_t room, int64_t end_ms)
 	}
 }
 
-void run_summary_print(const char *trace, uint64_t events, const struct run_end *end)
+void run_summary_print(const struct run_recording *recording, const struct run_end *end)
 {
 	static char text[16384];
 	int ends[2], status = -1;
 	ssize_t bytes;
 	pid_t child;
 
-	if (events > RUN_SUMMARY_EVENTS || pipe2(ends, O_CLOEXEC) < 0)
+	if (pipe2(ends, O_CLOEXEC) < 0)
 		return;
 	fflush(NULL);
 	child = fork();
 	if (child == 0)
-		become_reader(trace, events, end, ends[1]);
+		become_reader(recording, end, ends[1]);
 	close(ends[1]);
 	bytes = child > 0 ? read_until(ends[0], text, sizeof(text), time_ms(CLOCK_MONOTONIC) + RUN_SUMMARY_MS) : -1;
 	if (child > 0 && bytes < 0)
