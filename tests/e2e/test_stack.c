@@ -81,10 +81,9 @@ SCENARIO(stack, busy, 6)
 }
 
 /* A program that prints "ready" when it has begun. */
-static struct background *start(const char *program)
+static struct background *start_job(const struct job *job)
 {
-	struct background *background =
-	    background_start(&(const struct job){.python = python_any(), .how = JOB_BARE, .args = {"-uc", program}});
+	struct background *background = background_start(job);
 	char *log = NULL;
 
 	for (int i = 0; i < 600 && !(log && strstr(log, "ready")); i++) {
@@ -94,6 +93,11 @@ static struct background *start(const char *program)
 	}
 	free(log);
 	return background;
+}
+
+static struct background *start(const char *program)
+{
+	return start_job(&(const struct job){.python = python_any(), .how = JOB_BARE, .args = {"-uc", program}});
 }
 
 static void expect_refusal(const char *target, const char *line)
@@ -133,6 +137,38 @@ SCENARIO(stack, by_name, SCENARIO_ONCE)
 	expect(outcome, kill(one->pid, 0) == 0, "the program goes on");
 	background_stop(other);
 	background_stop(one);
+}
+
+#define SYSTEM_PYTHON "/usr/bin/python3"
+#define USER "12345"
+
+/* Of two processes of a name, one is another user's: it has a line, and the exit status shows it. */
+SCENARIO(stack, by_name_of_two_users, SCENARIO_ONCE)
+{
+	static const char code[] = "import time; open('/proc/self/comm', 'w').write('naps-of-two'); print('ready')\n"
+				   "while 1: time.sleep(1)";
+	struct background *own, *other;
+	struct outcome *outcome;
+
+	(void)python;
+	if (geteuid() != 0 ||
+	    run(.how = JOB_BARE, .args = {"setpriv", "--reuid", USER, "%B/evprof", "--version"})->status)
+		cr_skip_test("needs root, setpriv, and a build folder that others may read");
+	own = start_job(&(const struct job){.python = python_any(), .how = JOB_BARE, .args = {"-uc", code}});
+	other = start_job(&(const struct job){
+	    .how = JOB_BARE,
+	    .args = {"setpriv", "--reuid", USER, "--regid", USER, "--clear-groups", SYSTEM_PYTHON, "-uc", code}});
+	outcome = tool("stack", "naps-of-two");
+	expect(outcome,
+	       outcome->status == 0 && strstr(outcome->out, text("%d", (int)own->pid)) &&
+		   strstr(outcome->out, text("%d", (int)other->pid)),
+	       "root may read both");
+	outcome = run(.how = JOB_BARE, .args = {"setpriv", "--reuid", USER, "--regid", USER, "--clear-groups",
+						"%B/evprof", "stack", "naps-of-two"});
+	expect(outcome, outcome->status == 1 && strstr(outcome->out, text("%d", (int)other->pid)), "the own is there");
+	expect(outcome, strstr(outcome->err, text("process %d is user 0's", (int)own->pid)), "the other has a line");
+	background_stop(other);
+	background_stop(own);
 }
 
 /* It is not stopped by a look, and one that is stopped is seen as such. */

@@ -2,6 +2,8 @@
  * stack.c - evprof stack: the Python stacks of all threads of running processes, now, recorded or not.
  */
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,19 +103,35 @@ static void print_one(struct request *request, const struct snapshot *snapshot)
 	request->printed++;
 }
 
-/* named: the user has named the process, so that it cannot be read is an error. */
-static void show_process(struct request *request, pid_t pid, bool named)
+/* Returns whether it was read; why: one line, otherwise. */
+static bool show_process(struct request *request, pid_t pid, char *why, size_t bytes)
 {
 	static struct snapshot snapshot;
-	char why[512];
+	bool taken = snapshot_take(&snapshot, pid, &request->wish, why, bytes) == 0;
 
-	if (snapshot_take(&snapshot, pid, &request->wish, why, sizeof(why)) == 0) {
+	if (taken)
 		print_one(request, &snapshot);
-	} else if (named) {
-		output_message("evprof stack: %s", why);
-		request->failed++;
-	}
 	snapshot_done(&snapshot);
+	return taken;
+}
+
+static void note_failure(struct request *request, const char *why)
+{
+	output_message("evprof stack: %s", why);
+	request->failed++;
+}
+
+/* Whether this user may not read it: one that has the name may be a Python. */
+static bool is_refused(pid_t pid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 && (errno == EACCES || errno == EPERM);
 }
 
 static void show_named(struct request *request)
@@ -121,20 +139,31 @@ static void show_named(struct request *request)
 	bool all = strcmp(request->target, "all") == 0;
 	struct dirent *entry;
 	DIR *processes = opendir("/proc");
+	char why[512];
 
 	while (processes && (entry = readdir(processes))) {
 		pid_t pid = (pid_t)atol(entry->d_name);
 
-		if (pid > 0 && pid != getpid() && (all || has_name(pid, request->target)))
-			show_process(request, pid, false);
+		if (pid <= 0 || pid == getpid() || (!all && !has_name(pid, request->target)))
+			continue;
+		if (!show_process(request, pid, why, sizeof(why)) && !all && is_refused(pid))
+			note_failure(request, why);
 	}
 	if (processes)
 		closedir(processes);
-	if (request->printed)
+	if (request->printed || request->failed)
 		return;
 	output_message("evprof stack: there is no Python process %s that this user may read",
 		       all ? "on this host" : request->target);
-	request->failed++;
+}
+
+static void show_pid(struct request *request)
+{
+	pid_t pid = strlen(request->target) < 10 ? atoi(request->target) : INT_MAX;
+	char why[512];
+
+	if (!show_process(request, pid, why, sizeof(why)))
+		note_failure(request, why);
 }
 
 /* --- all --- */
@@ -147,7 +176,7 @@ static int show(struct request *request)
 		if (request->json)
 			output_string(&request->output, "{\"processes\":[");
 		if (verb_is_pid(request->target))
-			show_process(request, strlen(request->target) < 10 ? atoi(request->target) : INT_MAX, true);
+			show_pid(request);
 		else
 			show_named(request);
 		if (request->json)
