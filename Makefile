@@ -359,7 +359,7 @@ format:
 
 coverage:
 	@$(MAKE) --no-print-directory COVERAGE=1 run-tests
-	@cd build-coverage && find preload collector tools -name '*.gcda' | xargs gcov -n 2>/dev/null | \
+	@cd build-coverage && find preload collector tools -name '*.gcda' | LC_ALL=C xargs gcov -n 2>/dev/null | \
 		awk -F"'" '/^File/ { file = $$2 } /^Lines/ && file ~ /^(preload|collector|tools)/ { print file ": " $$0; file = "" }'
 
 # ---- Fuzz and bench -------------------------------------------------------------------------------------------------

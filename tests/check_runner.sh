@@ -71,6 +71,10 @@ run test_good
 expect "a program that passes is a success" [ "$code:$last" = "0:3 passed, 0 failed, 1 skipped" ]
 expect "the skipped test is named" grep -qx '  test_good::left_out: no tool' "$folder/output"
 
+program test_language 1 0 '[ "${LANGUAGE-}$LC_ALL" = C.UTF-8 ] && closing "$@"'
+LANGUAGE=de LC_ALL=de_DE.UTF-8 run test_language
+expect "the closing line is English in any session" [ "$code:$last" = "0:1 passed, 0 failed, 1 skipped" ]
+
 run test_bad test_good
 expect "a test that failed is a failure" [ "$code:$last" = "1:5 passed, 1 failed, 2 skipped" ]
 

@@ -71,7 +71,7 @@ check_programs() { # WHEEL MACHINE
 			wrong "$1 has no $file"
 			continue
 		}
-		readelf -hW "$path" | grep -q "Machine:.*$elf" || wrong "$1: $file is not for $2"
+		LC_ALL=C readelf -hW "$path" | grep -q "Machine:.*$elf" || wrong "$1: $file is not for $2"
 		for needed in $(readelf -dW "$path" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
 			case $needed in
 			libc.so.6 | libdl.so.2 | libpthread.so.0 | libm.so.6 | ld-linux*.so.*) ;;

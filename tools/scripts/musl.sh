@@ -71,7 +71,7 @@ int main(int argc, char **argv)
 }
 END
 $compiler -o "$folder/program" "$folder/program.c" || exit 1
-loader=$(readelf -lW "$folder/program" | sed -n 's/.*interpreter: \(.*\)\]/\1/p')
+loader=$(LC_ALL=C readelf -lW "$folder/program" | sed -n 's/.*interpreter: \(.*\)\]/\1/p')
 if ! [ -x "$loader" ]; then
 	echo "musl: compiled; not run: there is no $loader"
 	exit 0

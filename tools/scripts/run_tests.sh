@@ -34,6 +34,9 @@ case $EVPROF_BUILD in
 esac
 # What evprof/invariant.h reports in DEBUG builds and those of the sanitizers is a failure, too, whatever the tests say.
 export BROKEN_INVARIANTS="$logs/sanitizer.invariants"
+# Criterion translates its closing line (closing_number).
+unset LANGUAGE
+export LC_ALL=C.UTF-8
 # Whoever runs the tests may be profiled or configured; the tests set what they test.
 unset EVPROF EVPROF_OUTPUT EVPROF_SOCKET EVPROF_EVENTS EVPROF_RING_SIZE EVPROF_ON_FULL EVPROF_FALLBACK EVPROF_CHILDREN EVPROF_LOG \
 	EVPROF_SESSION EVPROF_INCLUDE EVPROF_EXCLUDE EVPROF_EXCLUDE_SYSPATH EVPROF_FORMAT EVPROF_CALIBRATE EVPROF_NATIVE \
