@@ -44,6 +44,10 @@ for file in pyproject.toml LICENSE CHANGELOG.md README.md Makefile PKG-INFO incl
 	preload/evprof.map; do
 	tar tzf "$source" | grep -qx "evprof-$version/$file" || wrong "$source has no $file"
 done
+# make test and make docs work in it.
+git ls-files docs tests 2>/dev/null | grep -v '^tests/suites/' | sed "s|^|evprof-$version/|" | sort >"$work/wanted"
+absent=$(tar tzf "$source" | sort | comm -13 - "$work/wanted" | head -n 5 | tr '\n' ' ')
+[ -z "$absent" ] || wrong "$source has no $absent"
 tar xzOf "$source" "evprof-$version/PKG-INFO" | grep -qx "Version: $version" || wrong "$source: another version"
 
 member() { # WHEEL NAME: its text
