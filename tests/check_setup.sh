@@ -1,0 +1,56 @@
+#!/bin/sh
+# check_setup.sh - what the scripts that install, fetch and pack do where something is missing: tools/packaging/stage.sh. Nothing is installed or fetched. Run by `make check-rules`.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+status=0
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 1' INT TERM HUP
+unset EVPROF_SETUP_END EVPROF_SETUP_SECONDS TEST_PACKAGES XDG_CACHE_HOME
+
+expect() { # WHAT COMMAND...
+	what=$1
+	shift
+	"$@" >/dev/null && return
+	echo "$what; it said:"
+	sed 's/^/  /' "$folder/output"
+	status=1
+}
+
+run() { # COMMAND...
+	"$@" >"$folder/output" 2>&1
+	code=$?
+}
+
+# The programs of this machine. What stands first in PATH may be ccache, which looks for the compiler there.
+mkdir "$folder/bin"
+for one in /usr/bin $(echo "$PATH" | tr : ' '); do
+	ln -s "$one"/* "$folder/bin/" 2>/dev/null
+done
+
+# ---- stage.sh: a tree where git does not help ----
+
+tree=$folder/tree
+mkdir -p "$tree/include/evprof" "$tree/tools/packaging" "$tree/build"
+cp include/evprof/version.h "$tree/include/evprof/"
+cp README.md .gitignore "$tree/"
+cp tools/packaging/*.sh tools/packaging/pyproject.toml tools/packaging/LICENSE tools/packaging/CHANGELOG.md "$tree/tools/packaging/"
+: >"$tree/build/object.o"
+staged() { # VARIABLE=VALUE...: what is in the copy
+	rm -rf "$folder/staged"
+	run env "$@" sh -c 'here=$1/tools/packaging; . "$here/stage.sh"; stage "$2"' sh "$tree" "$folder/staged"
+	(cd "$folder/staged" && find . -type f | sort) >"$folder/files" 2>/dev/null
+}
+staged A=B
+expect "stage.sh: a tree without git is copied" [ "$code" = 0 ]
+mv "$folder/files" "$folder/wanted"
+git -C "$tree" init -q 2>/dev/null
+staged GIT_TEST_ASSUME_DIFFERENT_OWNER=1
+expect "stage.sh: so is one whose owner git does not trust" cmp "$folder/wanted" "$folder/files"
+rm -f "$folder/bin/git"
+staged PATH="$folder/bin"
+expect "stage.sh: and one of git, where it is not installed" cmp "$folder/wanted" "$folder/files"
+rm "$tree/include/evprof/version.h"
+staged A=B
+expect "stage.sh: an incomplete copy is an error" [ "$code" = 1 ]
+exit $status
