@@ -1,5 +1,6 @@
 #!/bin/sh
-# check_setup.sh - what the scripts that install, fetch and pack do where something is missing: tools/packaging/stage.sh. Nothing is installed or fetched. Run by `make check-rules`.
+# check_setup.sh - what the scripts that install, fetch and pack do where something is missing, and at
+# a signal: tools/packaging/stage.sh, tools/scripts/bound.sh. Nothing is installed or fetched. Run by `make check-rules`.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 status=0
@@ -27,6 +28,39 @@ mkdir "$folder/bin"
 for one in /usr/bin $(echo "$PATH" | tr : ' '); do
 	ln -s "$one"/* "$folder/bin/" 2>/dev/null
 done
+
+# ---- bound.sh: a signal ends what is fetched, and then the script ----
+
+cat >"$folder/fetch" <<'END'
+. tools/scripts/bound.sh
+trap 'echo over >"$FOLDER/over"' EXIT
+trap 'exit 1' INT TERM HUP
+bounded 30 sh -c 'echo $$ >"$FOLDER/sleeper"; exec sleep 30'
+END
+FOLDER=$folder sh "$folder/fetch" >"$folder/output" 2>&1 &
+script=$!
+for _ in $(seq 100); do
+	[ -s "$folder/sleeper" ] && break
+	sleep 0.1
+done
+sleep 0.1
+kill "$script"
+for _ in $(seq 100); do
+	[ -e "$folder/over" ] && break
+	sleep 0.1
+done
+sleeper=$(cat "$folder/sleeper")
+expect "bound.sh: a signal ends the script" [ -e "$folder/over" ]
+expect "bound.sh: and what it fetches with before" [ ! -e "/proc/$sleeper" ]
+kill "$sleeper" 2>/dev/null
+wait "$script"
+expect "bound.sh: with status 1" [ "$?" = 1 ]
+for wanted in 0 7; do
+	run sh -c ". tools/scripts/bound.sh; bounded 30 sh -c 'read line && exit 9; exit $wanted'"
+	expect "bound.sh: the status is the command's, whose stdin is empty" [ "$code" = "$wanted" ]
+done
+run sh -c ". tools/scripts/bound.sh; bounded 1 sleep 30"
+expect "bound.sh: 124 is the status of what takes too long" [ "$code" = 124 ]
 
 # ---- stage.sh: a tree where git does not help ----
 
