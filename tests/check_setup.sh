@@ -1,6 +1,6 @@
 #!/bin/sh
 # check_setup.sh - what the scripts that install, fetch and pack do where something is missing, and at
-# a signal: tools/packaging/stage.sh, tools/scripts/bound.sh. Nothing is installed or fetched. Run by `make check-rules`.
+# a signal: tools/packaging/stage.sh, tools/scripts/bound.sh, tests/interpreters/packages.sh. Nothing is installed or fetched. Run by `make check-rules`.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 status=0
@@ -21,6 +21,10 @@ expect() { # WHAT COMMAND...
 run() { # COMMAND...
 	"$@" >"$folder/output" 2>&1
 	code=$?
+}
+
+says() { # TEXT
+	grep -qF -- "$1" "$folder/output"
 }
 
 # The programs of this machine. What stands first in PATH may be ccache, which looks for the compiler there.
@@ -61,6 +65,26 @@ for wanted in 0 7; do
 done
 run sh -c ". tools/scripts/bound.sh; bounded 1 sleep 30"
 expect "bound.sh: 124 is the status of what takes too long" [ "$code" = 124 ]
+
+# ---- packages.sh: why there is no pip ----
+
+mkdir "$folder/no-npm" && ln -s "$folder"/bin/* "$folder/no-npm/" && rm -f "$folder/no-npm/npm"
+packages() { # VARIABLE=VALUE...
+	run env "$@" PATH="$folder/no-npm" sh tests/interpreters/packages.sh
+}
+packages XDG_CACHE_HOME="$folder/cache" EVPROF_SETUP_SECONDS=0
+expect "packages.sh: the seconds are over" says "0 s are over (EVPROF_SETUP_SECONDS); left out: pip;"
+expect "packages.sh: nothing else is wrong" [ "$code:$(wc -l <"$folder/output")" = 0:1 ]
+: >"$folder/file"
+packages XDG_CACHE_HOME="$folder/file"
+expect "packages.sh: a cache that cannot be written is named" says "cannot write to $folder/file/evprof; set XDG_CACHE_HOME"
+packages -u HOME
+expect "packages.sh: no HOME is no reason to stop" [ "$code" = 0 ]
+expect "packages.sh: what to do about it is named" says "set XDG_CACHE_HOME"
+for script in find.sh forky.sh free-threaded.sh; do
+	run env -u HOME EVPROF_TEST_BUILD=0 EVPROF_TEST_PYTHONS=none sh tests/interpreters/$script --no-build
+	expect "$script: no HOME is no reason to stop" sh -c '! grep -q "HOME" "$1"' sh "$folder/output"
+done
 
 # ---- stage.sh: a tree where git does not help ----
 

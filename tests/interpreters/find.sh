@@ -36,7 +36,7 @@ sys.stdout.write("\t".join(["%d.%d.%d" % sys.version_info[:3], kind, "%d.%d" % s
 '
 
 candidates() {
-	for versions in "$(pyenv root 2>/dev/null)/versions" "${PYENV_ROOT:-/nonexistent}/versions" "$HOME/.pyenv/versions"; do
+	for versions in "$(pyenv root 2>/dev/null)/versions" "${PYENV_ROOT:-/nonexistent}/versions" "${HOME:-/nonexistent}/.pyenv/versions"; do
 		for python in "$versions"/*/bin/python; do
 			[ -x "$python" ] && echo "$python"
 		done

@@ -8,7 +8,7 @@ set -u
 
 # shellcheck source=tools/scripts/bound.sh
 . "$(dirname "$0")/../../tools/scripts/bound.sh"
-root=${EVPROF_TEST_ROOT:-${XDG_CACHE_HOME:-$HOME/.cache}/evprof/forky}
+root=${EVPROF_TEST_ROOT:-${XDG_CACHE_HOME:-${HOME:-/dev/null}/.cache}/evprof/forky}
 packages=python3.14,python3.15,python3-memray,libjansson4,libzstd1,libdw1t64,libunwind8,zlib1g,libasan8,libubsan1
 
 fail() {

@@ -9,7 +9,7 @@
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
-folder=${EVPROF_TEST_FREE_THREADED:-${XDG_CACHE_HOME:-$HOME/.cache}/evprof/free-threaded}
+folder=${EVPROF_TEST_FREE_THREADED:-${XDG_CACHE_HOME:-${HOME:-/dev/null}/.cache}/evprof/free-threaded}
 
 fail() {
 	echo "free-threaded.sh: no Python $version without the GIL: $1" >&2

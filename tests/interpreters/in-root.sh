@@ -26,7 +26,7 @@ unset EVPROF_IN_ROOT EVPROF_IN_ROOT_PRELOAD
 # The name of a directory may end with a newline, which $() would take away.
 here=$(pwd && echo .)
 here=${here%??}
-packages=${TEST_PACKAGES:-${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/evprof/packages} # packages.sh
+packages=${TEST_PACKAGES:-${XDG_CACHE_HOME:-${HOME:-/dev/null}/.cache}/evprof/packages} # packages.sh
 repository=$(cd "$(dirname "$0")/../.." && pwd)
 
 for place in /proc /sys /dev /tmp "$repository" "$here" "$packages"; do

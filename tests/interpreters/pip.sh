@@ -12,12 +12,18 @@ pip() { # SECONDS ARGUMENT...
 		--timeout 20 "$@"
 }
 
+# Where there is none, $no_pip says why.
 have_pip() {
 	[ -x "$cache/pip/bin/python" ] && "$cache/pip/bin/python" -c 'import pip' 2>/dev/null && return 0
+	no_pip="cannot write to $cache; set XDG_CACHE_HOME"
+	{ mkdir -p "$cache" && true >"$cache/pip.log"; } 2>/dev/null || return 1
 	for python in /usr/bin/python3 python3; do
+		no_pip="$EVPROF_SETUP_SECONDS s are over (EVPROF_SETUP_SECONDS)"
+		setup_over && return 1
 		rm -rf "$cache/pip"
-		bounded 120 "$python" -m venv "$cache/pip" >/dev/null 2>&1 && return 0
+		bounded 120 "$python" -m venv "$cache/pip" >>"$cache/pip.log" 2>&1 && rm -f "$cache/pip.log" && return 0
 	done
+	setup_over || no_pip="no Python here can make an environment with pip; see $cache/pip.log"
 	return 1
 }
 

@@ -15,7 +15,7 @@
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/evprof
+cache=${XDG_CACHE_HOME:-${HOME:-/dev/null}/.cache}/evprof
 # shellcheck source=tools/scripts/bound.sh
 . "$here/../../tools/scripts/bound.sh"
 # shellcheck source=tests/interpreters/pip.sh
@@ -222,7 +222,7 @@ if [ "${1:-}" = --wanted ]; then
 fi
 work=$(mktemp -d) || exit 1
 trap '[ $? = 0 ] && rm -rf "$work"' EXIT
-have_pip || fail "no Python here can make an environment with pip"
+have_pip || fail "$no_pip"
 [ $# -gt 0 ] || {
 	# shellcheck disable=SC2086 # words
 	set -- $versions $frontends $services $tables $stores $peaks $peers viztracer pyperformance pprofile fleet npm packaging ci docs

@@ -7,7 +7,7 @@
 
 # shellcheck source=tools/packaging/begin.sh
 . "$here/begin.sh"
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/evprof
+cache=${XDG_CACHE_HOME:-${HOME:-/dev/null}/.cache}/evprof
 store=$cache/packaging
 # shellcheck source=tools/scripts/bound.sh
 . "$here/../scripts/bound.sh"
@@ -24,7 +24,7 @@ export PYTHONPATH="$tools" PYTHONDONTWRITEBYTECODE=1
 
 fetch_packages() { # FOLDER PINS
 	[ -e "$1/.done" ] && return
-	have_pip || fail "no Python here can make an environment with pip"
+	have_pip || fail "pip could not be fetched: $no_pip"
 	mkdir -p "$store" && new=$(mktemp -d "$store/new.XXXXXX") || exit 1
 	echo "${0##*/}: fetching the packages of ${2##*/}" >&2
 	if ! PYTHONPATH='' pip 600 install --only-binary :all: --no-deps --require-hashes --no-compile --target "$new" -r "$2" \
