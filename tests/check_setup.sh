@@ -1,6 +1,7 @@
 #!/bin/sh
-# check_setup.sh - what the scripts that install, fetch and pack do where something is missing, and at
-# a signal: tools/packaging/stage.sh, tools/scripts/bound.sh, tests/interpreters/packages.sh. Nothing is installed or fetched. Run by `make check-rules`.
+# check_setup.sh - what the scripts that install, fetch and pack do where something is missing, and at a signal:
+# tools/scripts/setup.sh and bound.sh, tests/interpreters/packages.sh, tools/packaging/stage.sh. Nothing is installed or fetched.
+# Run by `make check-rules`.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 status=0
@@ -32,6 +33,29 @@ mkdir "$folder/bin"
 for one in /usr/bin $(echo "$PATH" | tr : ' '); do
 	ln -s "$one"/* "$folder/bin/" 2>/dev/null
 done
+
+# ---- setup.sh: this machine without some programs, and without root ----
+
+without() { # PROGRAM...: no rights either
+	for program in "$@" sudo id; do
+		rm -f "$folder/bin/$program"
+	done
+	printf '#!/bin/sh\necho 1000\n' >"$folder/bin/id" && chmod +x "$folder/bin/id"
+}
+
+without cppcheck
+run env PATH="$folder/bin" sh tools/scripts/setup.sh test
+expect "setup.sh: who cannot become root tests without cppcheck" [ "$code" = 0 ]
+expect "setup.sh: it prints the command" says "as root, run: "
+expect "setup.sh: it prints what is left out" says "left out: "
+run env PATH="$folder/bin" sh tools/scripts/setup.sh all
+expect "setup.sh: check-all wants all" [ "$code" = 1 ]
+without apt-get dnf pacman zypper apk
+run env PATH="$folder/bin" sh tools/scripts/setup.sh test
+expect "setup.sh: tests run without a package manager" [ "$code" = 0 ]
+expect "setup.sh: it is named" says "no package manager"
+run env CC=/nonexistent PATH="$folder/bin" sh tools/scripts/setup.sh test
+expect "setup.sh: but not without a compiler" [ "$code" = 1 ]
 
 # ---- bound.sh: a signal ends what is fetched, and then the script ----
 

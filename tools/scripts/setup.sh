@@ -253,6 +253,20 @@ install_packages() {
 	fi
 }
 
+optional() { # ITEM...: only some tests use them
+	[ "$group" = test ] || return 1
+	for item in "$@"; do
+		case " $items_demo find awk criterion " in *" $item "*) return 1 ;; esac
+	done
+}
+
+# Ends the script where what is missing cannot be installed: status 0 if the tests can be run without.
+leave_out() { # ITEM...
+	optional "$@" || exit 1
+	say "left out: $* (tests that use them are skipped by name; to try again: sh tools/scripts/setup.sh $group)"
+	exit 0
+}
+
 become_root() {
 	as_root=
 	[ "$(id -u)" = 0 ] && return
@@ -262,7 +276,9 @@ become_root() {
 	fi
 	first=
 	have_lists || first="apt-get update && "
-	die "cannot become root here; as root, run: $first$(install_command) $packages"
+	say "cannot become root here; as root, run: $first$(install_command) $packages"
+	# shellcheck disable=SC2086 # a list of words
+	leave_out $missing
 }
 
 refuse_other_systems
@@ -277,14 +293,22 @@ if [ "$check_only" = 1 ]; then
 	exit 1
 fi
 case $manager in
-none | apk) die "missing: ${missing}and no package manager that is known here; install these by hand" ;;
+none | apk)
+	say "missing: ${missing}and no package manager that is known here; install these by hand"
+	# shellcheck disable=SC2086 # a list of words
+	leave_out $missing
+	;;
 esac
 
-# shellcheck disable=SC2086 # a list of words
+# shellcheck disable=SC2086
 packages=$(packages_of $missing)
 become_root
 say "missing: $missing"
-have_lists || refresh_lists || die "the package lists cannot be fetched; check the network, then run this again"
+# shellcheck disable=SC2086
+have_lists || refresh_lists || {
+	say "the package lists cannot be fetched; check the network, then run this again"
+	leave_out $missing
+}
 # shellcheck disable=SC2086
 if ! install_packages $packages; then
 	# Old lists name versions that are gone; and one unknown name must not keep the others away.
@@ -296,8 +320,7 @@ fi
 still=$(missing_items)
 [ -z "$still" ] && exit 0
 setup_over && say "$EVPROF_SETUP_SECONDS s are over (EVPROF_SETUP_SECONDS); to go on: sh tools/scripts/setup.sh $group"
-for item in $still; do
-	case "$group: $items_demo find awk criterion " in test:*" $item "*) ;; test:*) continue ;; esac
-	die "still missing: ${still}(install them by hand; criterion: https://github.com/Snaipe/Criterion)"
-done
-say "left out: ${still}(tests that use them are skipped by name; to try again: sh tools/scripts/setup.sh $group)"
+# shellcheck disable=SC2086 # a list of words
+optional $still || die "still missing: ${still}(install them by hand; criterion: https://github.com/Snaipe/Criterion)"
+# shellcheck disable=SC2086
+leave_out $still
