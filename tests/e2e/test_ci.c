@@ -52,6 +52,7 @@ static void expect_comparison(const char *forge)
 					       "a limit fails",
 					       "another title has another comment",
 					       "a command that fails is an error",
+					       "a missing quote is an error",
 					       "no right to comment is no failure"};
 	const struct python *any = python_any();
 	struct outcome *outcome;

@@ -197,6 +197,8 @@ def main(run, folder, wheel, python):
     step("another title has another comment", "same", 0, (), title="second")
     assert len(forge.ours()) == 2, forge.ours()
     step("a command that fails is an error", "broken", 2, ("status 3",))
+    out = step("a missing quote is an error", "same", 2, ("No closing quotation: --max-calls 'app",), check="--max-calls 'app")
+    assert "recording" not in out, out
     forge.refuses = True
     step("no right to comment is no failure", "same", 0, ("the comment could not be written: HTTP Error 403",))
     forge.shutdown()

@@ -113,14 +113,14 @@ def _tool(tree: str, *words: str) -> Tuple[int, str]:
 
 
 def _compare(options: argparse.Namespace, tree: str, base: str, head: str) -> Tuple[int, str]:
-    status, table = _tool(tree, "diff", "--markdown", "--limit", "25", *shlex.split(options.diff), "--", base, head)
+    status, table = _tool(tree, "diff", "--markdown", "--limit", "25", *options.diff, "--", base, head)
     return {0: _FINE, _REGRESSION: _LIMIT}.get(status, _FAILED), table
 
 
 def _check(options: argparse.Namespace, tree: str, head: str, folder: str) -> Tuple[int, str]:
     if not options.check:
         return _FINE, ""
-    status, lines = _tool(tree, "check", "--junit", os.path.join(folder, "limits.xml"), *shlex.split(options.check), "--", head)
+    status, lines = _tool(tree, "check", "--junit", os.path.join(folder, "limits.xml"), *options.check, "--", head)
     return {0: _FINE, 1: _LIMIT}.get(status, _FAILED), "\n```\n%s```\n" % lines.replace("```", "'''")
 
 
@@ -198,6 +198,13 @@ def _publish(options: argparse.Namespace, body: str) -> None:
 # ---- all of it ----
 
 
+def _words(text: str) -> List[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError("%s: %s" % (error, text)) from None
+
+
 def _parse(arguments: List[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evprof.ci", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--base", required=True, help="the revision to compare with")
@@ -205,8 +212,8 @@ def _parse(arguments: List[str]) -> argparse.Namespace:
     parser.add_argument("--run", required=True, help="the command to record, for sh -e")
     parser.add_argument("--prepare", default="", help="a command to run before it, which is not recorded")
     parser.add_argument("--events", default="call,c_call", help="as EVPROF_EVENTS (default: call,c_call)")
-    parser.add_argument("--diff", default="", help="options of evprof diff: --threshold, --fail-on, --include, --limit, ...")
-    parser.add_argument("--check", default="", help="options of evprof check, for the head: --max-calls, ...")
+    parser.add_argument("--diff", type=_words, default=[], help="options of evprof diff: --threshold, --fail-on, --include, --limit, ...")
+    parser.add_argument("--check", type=_words, default=[], help="options of evprof check, for the head: --max-calls, ...")
     parser.add_argument("--output", default="evprof-ci", help="the folder for the traces and the comment (default: evprof-ci)")
     parser.add_argument("--title", default="evprof", help="of the comment; each title has a comment of its own")
     parser.add_argument("--comment", choices=("github", "gitlab"), help="comment on the pull or merge request, with PROFILE_TOKEN")
