@@ -455,7 +455,8 @@ find_pth = pth='$(D)'$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path
 .PHONY: install-python uninstall-python
 install-python:
 	$(strip $(usable_prefix))
-	@$(find_pth) && install -d "$${pth%/*}" && printf '%s\n' '$(python_dir)' >"$$pth" && echo "install $$pth"
+	@$(find_pth) && install -d "$${pth%/*}" && printf '%s\n' '$(python_dir)' >"$$pth" && chmod 644 "$$pth" && \
+		echo "install $$pth"
 
 uninstall-python:
 	@$(find_pth) && rm -f "$$pth"

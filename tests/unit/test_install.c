@@ -128,8 +128,11 @@ Test(install, the_package_can_be_imported, .init = make_folder, .fini = remove_f
 	if (shell("x", "/usr/bin/python3 -m venv --without-pip \"$D/venv\" >/dev/null 2>&1"))
 		cr_skip("there is no /usr/bin/python3 with venv");
 	cr_assert_eq(shell("x", "make -s B=\"$BUILD\" PREFIX=\"$D/ev\" install"), 0, "make install");
-	cr_assert_eq(shell("x", "make -s B=\"$BUILD\" PREFIX=\"$D/ev\" PYTHON=\"$D/venv/bin/python\" install-python"),
+	cr_assert_eq(shell("x", "umask 077; make -s B=\"$BUILD\" PREFIX=\"$D/ev\" PYTHON=\"$D/venv/bin/python\" "
+				"install-python"),
 		     0, "make install-python");
+	cr_expect_eq(shell("x", "test \"$(stat -c %a \"$D\"/venv/lib/python3*/site-packages/evprof.pth)\" = 644"), 0,
+		     "for every user");
 	cr_expect_eq(shell("x", "cd / && \"$D/venv/bin/python\" -c 'import evprof, sys; sys.exit(not "
 				"evprof.__file__.startswith(sys.argv[1]))' \"$D/ev/\""),
 		     0, "the venv's Python imports what was installed");
