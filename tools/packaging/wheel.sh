@@ -17,8 +17,8 @@ make_work
 
 build() { # MACHINE
 	libraries=$("$here/libraries.sh" "$1-linux-gnu.$glibc") || exit 1
-	binaries=$top/build-wheel-$1
-	CFLAGS="-O2 -ffunction-sections -fdata-sections" make -C "$top" --no-print-directory -j "$jobs" B="$binaries" CC="$libraries/cc" \
+	binaries=$top/build-wheel-$1 # for make a relative folder: it splits a path that has a space
+	CFLAGS="-O2 -ffunction-sections -fdata-sections" make -C "$top" --no-print-directory -j "$jobs" B="${binaries##*/}" CC="$libraries/cc" \
 		CPPFLAGS=-DEVPROF_STATIC_UNWIND LDFLAGS="-s -Wl,--gc-sections" \
 		preload_libraries="-lunwind_static -ldl -lpthread" symbols_libraries="-ldw -lelf -leu -ldisasm -llzma -lzstd -lz -ldl" \
 		all >"$binaries.log" 2>&1 || fail "evprof does not build for $1; see $binaries.log"
