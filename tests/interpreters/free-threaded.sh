@@ -9,6 +9,8 @@
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tools/scripts/bound.sh
+. "$here/../../tools/scripts/bound.sh"
 folder=${EVPROF_TEST_FREE_THREADED:-${XDG_CACHE_HOME:-${HOME:-/dev/null}/.cache}/evprof/free-threaded}
 
 fail() {
@@ -24,7 +26,7 @@ fetch() {
 	set -- -o Dir::Etc::sourcelist="$PWD/sources.list" -o Dir::Etc::sourceparts=/dev/null \
 		-o Dir::Etc::trustedparts="$root/etc/apt/trusted.gpg.d" -o Dir::State="$PWD/state" \
 		-o Dir::Cache="$PWD/cache" -o APT::Sandbox::User=root
-	{ apt-get "$@" update && apt-get "$@" source --download-only "python$version" &&
+	{ bounded 300 apt-get "$@" update && bounded 600 apt-get "$@" source --download-only "python$version" &&
 		dpkg-source -x ./python"$version"_*.dsc source; } >>"$folder/$version.log" 2>&1 ||
 		fail "its sources cannot be had; see $folder/$version.log"
 }
