@@ -565,6 +565,42 @@ Test(api, the_trace_may_be_used_between_batches)
 	cr_expect_eq(count, CALLS + 1);
 }
 
+/* The bytes of a dictionary are those of the first batch. */
+static int take_names(void *owner, struct evprof_table *rows)
+{
+	struct evprof_column thread = column_of(rows, "thread");
+	const char **bytes = owner;
+
+	cr_assert(!*bytes || *bytes == thread.text_bytes);
+	*bytes = thread.text_bytes;
+	return 0;
+}
+
+/* The texts have room for less than another name. */
+Test(api, batches_share_the_names_of_threads)
+{
+	static const char *const names[] = {"MainThread", "Thread-1 (worker)"};
+	struct fixture *other = fixture_new();
+	uint32_t process = fixture_process(other, 10, 1);
+	struct evprof_trace *opened;
+	const char *bytes = NULL;
+
+	fixture_code(other, process, 1, "a.py", 1, "f");
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t thread = fixture_thread(other, process, 10 + i, 1000);
+
+		fixture_define(other, process, WIRE_DEFINE_THREAD_NAME, 10 + i, 0, "", names[i], "", "");
+		for (int k = 0; k < 20; k++) {
+			fixture_event(other, thread, WIRE_CALL, 1, 1);
+			fixture_event(other, thread, WIRE_RETURN, 1, 1);
+		}
+	}
+	opened = open_other(other);
+	cr_assert_eq(evprof_trace_rows(opened, "calls", short_batches, take_names, &bytes, error, sizeof(error)), 0,
+		     "%s", error);
+	evprof_trace_close(opened);
+}
+
 Test(api, a_stretch_without_calls)
 {
 	static const char *const nothing[] = {"from", "1000000000", NULL};

@@ -66,7 +66,8 @@ struct call_rows {
 	const struct function_names *names;
 	struct texts *kinds, *threads;
 	int8_t text_of[WIRE_KINDS];
-	int32_t thread; /* the text of the walked thread */
+	int32_t *thread_texts; /* by thread number: the name, a text of `threads` */
+	int32_t thread;	       /* that of the walked thread */
 	int64_t origin_ns;
 	uint64_t next; /* id */
 	/* With parts. */
@@ -109,7 +110,7 @@ static int begin_thread(void *owner, struct call_walk *walk)
 
 	if (rows->parts)
 		begin_part(rows, walk);
-	rows->thread = (int32_t)texts_add(rows->threads, text_of(walk->thread->name));
+	rows->thread = rows->thread_texts[walk->thread->number];
 	return 0;
 }
 
@@ -164,14 +165,18 @@ static void pop(void *owner, struct call_walk *walk, struct walk_frame *frame, u
 	walk_fail(walk, row_batches_end_row(rows->batches));
 }
 
-/* The names of all threads, and of all kinds: the dictionaries of these columns are the same in all batches. */
+/*
+ * The names of all threads, and of all kinds: the dictionaries of these columns are the same in all batches. Consumers
+ * have them from the first batch on, so no text is added later, not even one that is there: its bytes may move.
+ */
 static int make_texts(struct call_rows *rows, const struct trace *trace)
 {
 	bool made = true;
 
 	rows->kinds = texts_new();
 	rows->threads = texts_new();
-	if (!rows->kinds || !rows->threads)
+	rows->thread_texts = calloc((size_t)trace->thread_count + 1, sizeof(*rows->thread_texts));
+	if (!rows->kinds || !rows->threads || !rows->thread_texts)
 		return -ENOMEM;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		uint32_t text = texts_add(rows->kinds, text_of(kinds[i].text));
@@ -179,9 +184,12 @@ static int make_texts(struct call_rows *rows, const struct trace *trace)
 		made = made && text != TEXTS_NONE;
 		rows->text_of[kinds[i].kind] = (int8_t)text;
 	}
-	for (uint32_t i = 0; i < trace->thread_count; i++)
-		if (trace->threads[i])
-			made = made && texts_add(rows->threads, text_of(trace->threads[i]->name)) != TEXTS_NONE;
+	for (uint32_t i = 0; i < trace->thread_count; i++) {
+		uint32_t text = trace->threads[i] ? texts_add(rows->threads, text_of(trace->threads[i]->name)) : 0;
+
+		made = made && text != TEXTS_NONE;
+		rows->thread_texts[i] = (int32_t)text;
+	}
 	return made ? 0 : -ENOMEM;
 }
 
@@ -218,6 +226,7 @@ static int make_rows(struct request *request, struct row_batches *batches)
 	/* The tables share them. */
 	texts_drop(rows.kinds);
 	texts_drop(rows.threads);
+	free(rows.thread_texts);
 	return error;
 }
 
