@@ -601,6 +601,30 @@ Test(api, batches_share_the_names_of_threads)
 	evprof_trace_close(opened);
 }
 
+/* A stack that only allocations have is none of calls. */
+Test(api, memory_alone_has_no_calls)
+{
+	const uint64_t place = wire_place(1, 0);
+	struct fixture *other = fixture_new();
+	uint32_t process = fixture_process_with(other, "\"events\":[\"mem\"]");
+	uint32_t thread = fixture_thread(other, process, 10, 1000);
+	struct evprof_trace *opened;
+	struct evprof_table *table;
+	uint64_t count = 0;
+
+	fixture_code(other, process, 1, "a.py", 1, "f");
+	fixture_extended(other, thread, WIRE_STACK_CHANGE, 0, &place, 1, 0);
+	fixture_memory(other, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 4096, 64, 0, 10);
+	opened = open_other(other);
+	cr_assert_eq(evprof_trace_table(opened, "calls", NULL, &table, error, sizeof(error)), 0, "%s", error);
+	cr_expect_eq(evprof_table_rows(table), 0);
+	evprof_table_free(table);
+	cr_assert_eq(evprof_trace_rows(opened, "calls", short_batches, take_rows, &count, error, sizeof(error)), 0,
+		     "%s", error);
+	cr_expect_eq(count, 0);
+	evprof_trace_close(opened);
+}
+
 Test(api, a_stretch_without_calls)
 {
 	static const char *const nothing[] = {"from", "1000000000", NULL};

@@ -204,7 +204,7 @@ static uint64_t events_of(const struct request *request)
 
 static int make_rows(struct request *request, struct row_batches *batches)
 {
-	static const struct call_visitor visitor = {.thread = begin_thread, .push = push, .pop = pop};
+	static const struct call_visitor visitor = {.thread = begin_thread, .push = push, .pop = pop, .timed = true};
 	struct call_rows rows = {.batches = batches,
 				 .names = handle_names(request->call.handle),
 				 .origin_ns = row_origin_ns(request),

@@ -203,7 +203,7 @@ static int walk_into(struct request *request, const struct call_visitor *visitor
 
 static int make_calls(struct request *request, struct evprof_table *table)
 {
-	static const struct call_visitor visitor = {.push = call_push, .pop = call_pop};
+	static const struct call_visitor visitor = {.push = call_push, .pop = call_pop, .timed = true};
 	struct walked walked = {.table = table, .names = handle_names(request->call.handle)};
 
 	if (!walked.names)
