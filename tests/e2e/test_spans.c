@@ -71,6 +71,48 @@ PART(stops)
 
 PART(one_object_of_two)
 
+static json_int_t number_of(const json_t *report, const char *span, const char *member)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "spans"), i, row)
+	{
+		if (strcmp(json_string_value(json_object_get(row, "span")), span) == 0)
+			return json_integer_value(json_object_get(row, member));
+	}
+	return -1;
+}
+
+/* A step that switches to another greenlet and back is one step, and its spans nest as if it did not. */
+SCENARIO(spans, in_steps_with_greenlets, SUPPORTED)
+{
+	static const char code[] = "import evprof, sys\n"
+				   "for task in evprof.load(sys.argv[1]).tasks():\n"
+				   "    if 'work' in task.name: print(task.steps, task.finished)\n";
+	const char *paths = paths_with(python, "greenlet");
+	struct outcome *outcome, *tasks, *table;
+	json_t *report;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .args = {"@task_greenlets.py"}, .env = {paths});
+	json_decref(expect_trace(outcome, 1));
+	table = tool("report", "--by", "span", "--json", outcome->trace);
+	report = json_loads(table->out, 0, NULL);
+	expect(table, number_of(report, "a", "count") == 6 && number_of(report, "b", "count") == 6,
+	       "all spans are there");
+	expect(table,
+	       number_of(report, "a", "own_ns") ==
+		   number_of(report, "a", "total_ns") - number_of(report, "b", "total_ns"),
+	       "each b is in an a");
+	json_decref(report);
+	if (built_with_asan())
+		return; /* Python cannot load a library with the address sanitizer in it */
+	tasks = run(.python = python, .how = JOB_BARE, .args = {"-c", code, outcome->trace},
+		    .env = {paths, text("EVPROF_READER_LIBRARY=%s", build_path("libevprof-reader.so"))});
+	expect(tasks, strcmp(tasks->out, "4 1\n4 1\n") == 0, "a step for each time that the loop runs it");
+}
+
 /* Three more end in an order that nobody can know. */
 SCENARIO(spans, one_object, SUPPORTED)
 {

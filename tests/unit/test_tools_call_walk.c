@@ -690,6 +690,26 @@ Test(walk, greenlets)
 		     "7 -c yield 1 (0)\n7 switch\n8 +b call greenlet 2\n8 -b none 0 (0)\nend\n");
 }
 
+/* A step goes on with its greenlet, as the same one; another task's is that of another greenlet. */
+Test(walk, a_step_that_a_switch_interrupts)
+{
+	step(0x100, WIRE_CALL, A, 0);
+	event(WIRE_CALL, B, 1);
+	switch_to(0x20, 0x10, 1);
+	step(0x200, WIRE_CALL, A, 1);
+	switch_to(0x10, 0x20, 1);
+	event(WIRE_RETURN, B, 1);
+	event(WIRE_RETURN, A, 1);
+	switch_to(0x20, 0x10, 1);
+	event(WIRE_YIELD, A, 1);
+	step(0x100, WIRE_CALL, A, 1);
+	fixture_end(fixture);
+	expect_story("thread 11\n0 +a call task 1\n1 +b call\n2 -b yield 1 (0)\n2 -a yield 2 (1)\n2 switch\n"
+		     "3 +a call greenlet 1 task 2\n4 -a yield 1 (0)\n4 +a frame task 1\n4 +b frame\n4 switch\n"
+		     "5 -b return 1 (0)\n6 -a return 2 (1)\n7 +a frame greenlet 1 task 2\n7 switch\n"
+		     "8 -a yield 1 (0)\n9 +a call greenlet 1 task 3\n9 -a none 0 (0)\nend\n");
+}
+
 /* One that waits with hidden functions only has not ended. */
 Test(walk, greenlets_with_hidden_functions)
 {

@@ -227,6 +227,39 @@ Test(spans, around_the_steps_of_tasks)
 	expect_both("2+0 total 160 own 60 max 80", "2+0 total 100 own 100 max 50");
 }
 
+static void switch_to(uint64_t target, uint64_t origin)
+{
+	fixture_event(fixture, thread, WIRE_SWITCH, 0, 0);
+	fixture_extra(fixture, thread, target);
+	fixture_extra(fixture, thread, origin);
+}
+
+/* A greenlet that the step runs in between takes nothing from it: b's parent is the a of its task. */
+Test(spans, in_a_step_that_a_switch_interrupts)
+{
+	for (uint64_t task = 1; task <= 2; task++) {
+		step_of(task, WIRE_CALL);
+		begin(A, 10 * task, 10);
+		switch_to(0x20, 0x10);
+		step_of(task + 2, WIRE_CALL);
+		begin(B, 10 * task + 1, 10);
+		switch_to(0x10, 0x20);
+		begin(B, 10 * task + 2, 10);
+		end((uint32_t)(10 * task + 2), 10);
+		switch_to(0x20, 0x10);
+		end((uint32_t)(10 * task + 1), 10);
+		fixture_event(fixture, thread, WIRE_RETURN, CODE, 10);
+		switch_to(0x10, 0x20);
+		fixture_event(fixture, thread, WIRE_YIELD, CODE, 10);
+	}
+	for (uint64_t task = 1; task <= 2; task++) {
+		step_of(task, WIRE_RESUME);
+		end((uint32_t)(10 * task), 10);
+		fixture_event(fixture, thread, WIRE_RETURN, CODE, 10);
+	}
+	expect_both("2+0 total 230 own 210 max 140", "4+0 total 80 own 80 max 30");
+}
+
 Test(spans, of_a_task_without_an_address)
 {
 	json_t *report;

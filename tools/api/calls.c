@@ -15,7 +15,8 @@
  *   thread     the name of the thread; pid, tid
  *
  * tasks: a row each: start of the first step and end of the last one (ns since the start of the trace), ran: ns in its
- * steps, steps: their number, finished: 1 if the last step returned or was ended by an exception
+ * steps, in which no other greenlet ran, steps: their number, finished: 1 if the last step returned or was ended by an
+ * exception
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -178,6 +179,9 @@ static void task_push(void *owner, struct call_walk *walk, struct walk_frame *fr
 			walk_fail(walk, -ENOMEM);
 		table->rows++;
 	}
+	/* A switch of greenlets interrupts a step, which goes on with WIRE_FRAME. */
+	if (frame->task && frame->kind != WIRE_FRAME)
+		table_int64(table, TASK_STEPS)[walked->thread_rows + frame->task - 1]++;
 }
 
 static void task_pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
@@ -190,7 +194,6 @@ static void task_pop(void *owner, struct call_walk *walk, struct walk_frame *fra
 		return;
 	table_int64(table, TASK_END)[row] = walk->now_ns;
 	table_int64(table, TASK_RAN)[row] += walk->now_ns - frame->start_ns;
-	table_int64(table, TASK_STEPS)[row]++;
 	((int8_t *)table->columns[TASK_FINISHED].data)[row] = how == WIRE_RETURN || how == WIRE_UNWIND;
 }
 

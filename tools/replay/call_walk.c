@@ -153,15 +153,18 @@ static uint32_t task_of_step(const struct call_walk *walk, uint64_t address, uin
 	return number ? (uint32_t)number : task;
 }
 
-static void take_step(struct call_walk *walk, struct walk_frame *frame)
+/* The replay keeps the task's address: a step that a switch of greenlets has interrupted goes on with its frame. */
+static void take_step(struct call_walk *walk, struct replay_frame *replayed, struct walk_frame *frame)
 {
-	if (frame->key == walk->step_key && frame->kind <= WIRE_THROW) {
-		uint64_t task = task_of(walk, frame->kind, frame->key);
+	uint64_t address = replayed->owner ? replayed->owner : walk->step, task = 0;
 
-		frame->task = (uint32_t)task;
-		frame->task_name = (uint32_t)(task >> 32);
-		frame->task_address = walk->step;
-	}
+	if (replayed->owner)
+		task = u64_map_value(&walk->tasks, address);
+	else if (frame->key == walk->step_key && frame->kind <= WIRE_THROW)
+		task = task_of(walk, frame->kind, frame->key);
+	frame->task = (uint32_t)task;
+	frame->task_name = (uint32_t)(task >> 32);
+	frame->task_address = replayed->owner = task ? address : 0;
 	walk->step = 0;
 }
 
@@ -180,18 +183,41 @@ static void expect_step(struct call_walk *walk, uint32_t head, uint64_t task)
 	walk->step_name = wire_task_name(task);
 }
 
-/* The innermost step of a task whose function is hidden; NULL: there is none. */
+/* The running greenlet's innermost step of a task whose function is hidden, which may have ended; NULL: none. */
+static struct walk_hidden_step *last_hidden_step(const struct call_walk *walk)
+{
+	for (uint32_t i = walk->hidden_step_count; i-- > 0;)
+		if (!walk->hidden_steps[i].greenlet)
+			return &walk->hidden_steps[i];
+	return NULL;
+}
+
+/* The same one without those that have ended, which are taken off the list. */
 static const struct walk_hidden_step *hidden_step(struct call_walk *walk)
 {
 	const struct replay *replay = &walk->replay;
+	struct walk_hidden_step *step;
 
-	for (; walk->hidden_step_count; walk->hidden_step_count--) {
-		const struct walk_hidden_step *step = &walk->hidden_steps[walk->hidden_step_count - 1];
+	while ((step = last_hidden_step(walk)) &&
+	       (step->depth > replay->depth || replay_hidden_at(replay, step->depth) < step->hidden)) {
+		const struct walk_hidden_step *end = &walk->hidden_steps[walk->hidden_step_count--];
 
-		if (step->depth <= replay->depth && replay_hidden_at(replay, step->depth) >= step->hidden)
-			return step;
+		memmove(step, step + 1, (size_t)(end - step - 1) * sizeof(*step));
 	}
-	return NULL;
+	return step;
+}
+
+/* A switch interrupts the steps with the stack of their greenlet; they go on with it. */
+static void switch_hidden_steps(struct call_walk *walk, uint64_t target, uint64_t origin)
+{
+	for (uint32_t i = 0; i < walk->hidden_step_count; i++) {
+		uint64_t *greenlet = &walk->hidden_steps[i].greenlet;
+
+		if (!*greenlet)
+			*greenlet = origin;
+		if (*greenlet == target)
+			*greenlet = 0;
+	}
 }
 
 static void begin_hidden_step(struct call_walk *walk, unsigned kind)
@@ -217,9 +243,9 @@ static void walk_hidden(void *owner, struct replay *replay, uint32_t head)
 	if (walk->step && kind <= WIRE_THROW && replay_key_of(replay, head) == walk->step_key)
 		begin_hidden_step(walk, kind);
 	walk->step = 0;
-	if (replay_begins(kind) || !walk->hidden_step_count)
+	last = replay_begins(kind) ? NULL : last_hidden_step(walk);
+	if (!last)
 		return;
-	last = &walk->hidden_steps[walk->hidden_step_count - 1];
 	if ((kind == WIRE_RETURN || kind == WIRE_UNWIND) && last->depth == replay->depth &&
 	    last->hidden == replay_hidden_at(replay, replay->depth) + 1)
 		u64_map_take(&walk->tasks, last->task_address, &number);
@@ -281,8 +307,8 @@ static inline __attribute__((always_inline)) void walk_push(void *owner, struct 
 	frame = &walk->frames[walk->depth++];
 	*frame = (struct walk_frame){
 	    .key = replayed->key, .kind = replayed->kind, .start_ns = now, .instruction = replayed->instruction};
-	if (__builtin_expect(walk->step != 0, 0))
-		take_step(walk, frame);
+	if (__builtin_expect((walk->step | replayed->owner) != 0, 0))
+		take_step(walk, replayed, frame);
 	if (walk->depth > walk->shown_at_once || has_no_times(walk))
 		return;
 	walk->shown++;
@@ -320,39 +346,40 @@ static inline __attribute__((always_inline)) void walk_pop(void *owner, struct r
 	if (__builtin_expect(frame->task != 0, 0))
 		end_step(walk, frame, how);
 	walk->depth--;
-	while (__builtin_expect(walk->hidden_step_count != 0, 0) &&
-	       walk->hidden_steps[walk->hidden_step_count - 1].depth > walk->depth)
-		walk->hidden_step_count--;
+	if (__builtin_expect(walk->hidden_step_count != 0, 0) && !replay->switching)
+		hidden_step(walk);
 }
 
 static int walk_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
 {
 	struct call_walk *walk = owner;
+	unsigned kind = wire_head_kind(head);
 
 	shown_ns(walk, replay->now);
-	if (wire_head_kind(head) == WIRE_AT_INSTRUCTION) {
+	if (kind == WIRE_AT_INSTRUCTION) {
 		if (walk->depth)
 			walk->frames[walk->depth - 1].instruction = wire_head_arg(head);
 		if (walk->visitor->lines && walk_top_runs(walk))
 			walk->visitor->other(walk->owner, walk, head, extra);
 		return 0;
 	}
-	if (wire_head_kind(head) == WIRE_AT_LINE) {
+	if (kind == WIRE_AT_LINE) {
 		if (walk->visitor->lines)
 			walk->visitor->other(walk->owner, walk, head, extra);
 		return 0;
 	}
 	walk->step = walk->span_task = 0;
-	if (wire_head_kind(head) == WIRE_TASK)
+	if (kind == WIRE_TASK)
 		expect_step(walk, head, *extra);
-	else if (wire_head_kind(head) == WIRE_SPAN_BEGIN && wire_extra_words(head) > 2 && extra[1] &&
-		 wire_task_address(extra[2]))
+	else if (kind == WIRE_SPAN_BEGIN && wire_extra_words(head) > 2 && extra[1] && wire_task_address(extra[2]))
 		walk->span_task = task_of_span(walk, wire_task_address(extra[2]), extra[1]);
-	else if (wire_head_kind(head) == WIRE_SPAN_END && walk->span_firsts.slots)
+	else if (kind == WIRE_SPAN_END && walk->span_firsts.slots)
 		end_span_task(walk, wire_number(head, extra));
-	else if (wire_head_kind(head) == WIRE_SWITCH)
+	else if (kind == WIRE_SWITCH && extra[0] && extra[1])
+		switch_hidden_steps(walk, extra[0], extra[1]);
+	else if (kind == WIRE_GAP || kind == WIRE_PAUSE || kind == WIRE_THREAD_END)
 		walk->hidden_step_count = 0;
-	if (wire_head_kind(head) != WIRE_TASK && walk->visitor->other)
+	if (kind != WIRE_TASK && walk->visitor->other)
 		walk->visitor->other(walk->owner, walk, head, extra);
 	return 0;
 }

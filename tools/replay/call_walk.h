@@ -51,6 +51,7 @@ struct walk_hidden_step {
 	uint32_t hidden;
 	uint32_t task;
 	uint64_t task_address;
+	uint64_t greenlet; /* that is suspended in the step; 0: the running one is in it */
 };
 
 /* What is thinned (EVPROF_BUDGET) in the thread that is read. */
@@ -96,7 +97,7 @@ struct call_walk {
 	struct u64_map span_tasks;	       /* tasks that are not recorded: address to number; for spans only */
 	struct u64_map span_firsts;	       /* the span that began first in each: number to address */
 	uint32_t span_task;		       /* of the span that begins, if the event has it */
-	struct walk_hidden_step *hidden_steps; /* that run; the last ones may have ended */
+	struct walk_hidden_step *hidden_steps; /* of each greenlet, outermost first; the last ones may have ended */
 	uint32_t hidden_step_count;
 	size_t hidden_steps_allocated;
 	uint32_t hidden_task_count;

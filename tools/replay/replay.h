@@ -44,6 +44,7 @@ struct replay_place {
 	uint32_t instruction; /* wire_instruction() where only that is recorded; 0: not known */
 	uint32_t hidden : 23; /* as of struct replay_frame */
 	uint32_t inside : 1;
+	uint64_t owner;
 };
 
 struct replay_frame {
@@ -53,7 +54,7 @@ struct replay_frame {
 	uint32_t inside : 1;  /* one of them is, or was, a Python function */
 	uint64_t start;
 	uint64_t inner;	      /* for the owner: ticks spent in callees */
-	uint64_t owner;	      /* for the owner */
+	uint64_t owner;	      /* for the owner; 0 at the push of a call. Of a restored frame: what it was */
 	uint32_t line;	      /* its current line, where lines are recorded; 0: not known */
 	uint32_t instruction; /* wire_instruction(), where allocations have it; 0: not known */
 };
@@ -201,6 +202,7 @@ static inline void replay_push_at(struct replay *replay, struct replay_place pla
 	frame->inside = place.inside;
 	frame->start = replay->now;
 	frame->inner = 0;
+	frame->owner = place.owner;
 	frame->line = place.line;
 	frame->instruction = place.instruction;
 	replay->open[place.key]++;
@@ -220,7 +222,8 @@ static inline struct replay_place replay_place_of(const struct replay_frame *fra
 				     .line = frame->line,
 				     .instruction = frame->instruction,
 				     .hidden = frame->hidden,
-				     .inside = frame->inside};
+				     .inside = frame->inside,
+				     .owner = frame->owner};
 }
 
 /* Sets the current line of the innermost frame. Lines of hidden functions are dropped. */
