@@ -347,6 +347,40 @@ Test(flame, speedscope)
 	json_decref(root);
 }
 
+static void switch_to(uint64_t target, uint64_t origin, uint32_t ticks)
+{
+	event(WIRE_SWITCH, 0, ticks);
+	fixture_extra(fixture, thread, target);
+	fixture_extra(fixture, thread, origin);
+}
+
+/* A greenlet without shown calls takes time, too: main has run 5 when it goes on. */
+Test(flame, speedscope_of_greenlets)
+{
+	const json_t *profiles, *one;
+	json_t *root;
+
+	event(WIRE_CALL, MAIN, 10);
+	switch_to(0x20, 0x10, 5);
+	switch_to(0x10, 0x20, 100);
+	event(WIRE_CALL, G, 2);
+	event(WIRE_RETURN, G, 3);
+	switch_to(0x30, 0x10, 0);
+	event(WIRE_CALL, F, 7);
+	event(WIRE_RETURN, F, 4);
+	root = exported_json("-f speedscope TRACE -o -");
+	profiles = json_object_get(root, "profiles");
+	cr_assert_eq(json_array_size(profiles), 2);
+	one = json_array_get(profiles, 0);
+	cr_expect_eq(json_integer_value(json_object_get(one, "startValue")), 0);
+	cr_expect_eq(json_integer_value(json_object_get(one, "endValue")), 10, "%s", ran.out);
+	one = json_array_get(profiles, 1);
+	cr_expect_str_eq(json_string_value(json_object_get(one, "name")), "a (10) Main;Thread (10) greenlet 2");
+	cr_expect_eq(json_integer_value(json_object_get(one, "startValue")), 7, "%s", ran.out);
+	cr_expect_eq(json_integer_value(json_object_get(one, "endValue")), 11);
+	json_decref(root);
+}
+
 Test(flame, speedscope_sampled)
 {
 	const json_t *profile, *samples, *weights;

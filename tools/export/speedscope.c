@@ -297,6 +297,9 @@ static void evented_other(void *owner, struct call_walk *walk, uint32_t head, co
 {
 	struct speedscope *speedscope = owner;
 
+	/* A greenlet without shown frames has its turn, too. */
+	if (speedscope->by_greenlet && wire_head_kind(head) == WIRE_SWITCH && !running_greenlet(speedscope, walk))
+		walk_fail(walk, -ENOMEM);
 	if (speedscope->sampled)
 		evented_line(owner, walk, head, extra);
 	speedscope_spans_event(&speedscope->spans, walk, head, extra);
@@ -314,7 +317,9 @@ static int put_greenlet(struct speedscope *speedscope, const struct call_walk *w
 	begin_profile(speedscope, "evented", name);
 	free(name);
 	free(thread);
-	output_string(speedscope->output, ",\"startValue\":0,\"events\":[");
+	output_string(speedscope->output, ",\"startValue\":");
+	output_u64(speedscope->output, greenlet->events[0].ns);
+	output_string(speedscope->output, ",\"events\":[");
 	for (size_t i = 0; i < greenlet->count; i++)
 		put_line(speedscope, &greenlet->events[i], i == 0);
 	output_string(speedscope->output, "\n],\"endValue\":");
