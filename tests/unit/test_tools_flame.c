@@ -517,6 +517,36 @@ Test(flame, pprof)
 	free(bytes);
 }
 
+/* The times of the profile are those of the shown stretch. */
+Test(flame, pprof_of_a_stretch)
+{
+	static const struct {
+		const char *words;
+		uint64_t time, duration;
+	} stretches[] = {{"-f pprof TRACE -o -", 1000, 53},
+			 {"-f pprof --from 20ns --to 40ns TRACE -o -", 1020, 20},
+			 {"-f pprof --from 20ns --to 1h TRACE -o -", 1020, 33},
+			 {"-f pprof --from 1h TRACE -o -", 1053, 0}};
+
+	fixture_clock(fixture, 0, 0, 1000, 1000);
+	calls();
+	for (size_t i = 0; i < sizeof(stretches) / sizeof(*stretches); i++) {
+		uint64_t times[2] = {0};
+		struct field field;
+		uint8_t *bytes;
+		size_t size;
+
+		export(stretches[i].words);
+		bytes = unzipped(&size);
+		for (const uint8_t *at = bytes; next_field(&at, bytes + size, &field);)
+			if (field.number == 9 || field.number == 10)
+				times[field.number - 9] = field.value;
+		cr_expect(times[0] == stretches[i].time && times[1] == stretches[i].duration, "%s: %lu, %lu ns",
+			  stretches[i].words, times[0], times[1]);
+		free(bytes);
+	}
+}
+
 /* The sum of the values of all samples with that number of locations. Returns how many there are. */
 static unsigned sum_samples(const uint8_t *at, size_t size, unsigned locations, uint64_t sums[6])
 {

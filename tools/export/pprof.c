@@ -93,12 +93,16 @@ static void put_message(struct pprof *pprof, uint32_t field, const uint64_t *num
 	write_out(pprof);
 }
 
-static void put_times(struct pprof *pprof, const struct trace *trace)
+static void put_times(struct pprof *pprof, const struct trace *trace, const struct filter *filter)
 {
+	int64_t length = trace->end_ns - trace->start_ns;
+	int64_t from = filter_from(filter) < length ? filter_from(filter) : length;
+	int64_t to = filter_to(filter) < length ? filter_to(filter) : length;
+
 	if (trace->clock_count)
 		protobuf_nonzero(&pprof->field, PROFILE_TIME_NANOS,
-				 (uint64_t)(trace_realtime_offset(trace) + trace->start_ns));
-	protobuf_nonzero(&pprof->field, PROFILE_DURATION_NANOS, (uint64_t)(trace->end_ns - trace->start_ns));
+				 (uint64_t)(trace_realtime_offset(trace) + trace->start_ns + from));
+	protobuf_nonzero(&pprof->field, PROFILE_DURATION_NANOS, to > from ? (uint64_t)(to - from) : 0);
 	protobuf_nonzero(&pprof->field, PROFILE_DEFAULT_SAMPLE_TYPE,
 			 pprof->timed	 ? STRING_TIME
 			 : pprof->in_use ? STRING_INUSE_SPACE
@@ -135,7 +139,7 @@ static void put_comments(struct pprof *pprof, const struct trace *trace)
 		put_comment(pprof, TRACE_ALIVE_ONLY_TEXT);
 }
 
-static void put_beginning(struct pprof *pprof, const struct trace *trace)
+static void put_beginning(struct pprof *pprof, const struct trace *trace, const struct filter *filter)
 {
 	const char *const strings[] = {
 	    [STRING_EMPTY] = "",
@@ -163,7 +167,7 @@ static void put_beginning(struct pprof *pprof, const struct trace *trace)
 		put_string(pprof, text_of(strings[i]));
 	for (i = values_first(pprof); i < values_end(pprof); i++)
 		put_message(pprof, PROFILE_SAMPLE_TYPE, types[i], VALUE_UNIT);
-	put_times(pprof, trace);
+	put_times(pprof, trace, filter);
 	put_comments(pprof, trace);
 }
 
@@ -327,7 +331,7 @@ int export_pprof(const struct export *export, struct output *output, struct prog
 	if (!deflate_begin_gzip(&pprof.gzip))
 		return -ENOMEM;
 	set_sample_types(&pprof, export, &visitor, progress);
-	put_beginning(&pprof, export->trace);
+	put_beginning(&pprof, export->trace, export->filter);
 	error = stacks_visit(export->trace, export->filter, progress, &pprof.functions, &visitor, &pprof);
 	deflate_put(&pprof.gzip, output, NULL, 0, Z_FINISH);
 	deflateEnd(&pprof.gzip);
