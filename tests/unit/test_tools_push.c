@@ -180,6 +180,45 @@ Test(push, intervals, .init = begin, .fini = end)
 	expect_stack(2, 0, 0);
 }
 
+/* f() allocates 64 bytes at 1100. */
+static void begin_memory_alone(void)
+{
+	const uint64_t place = wire_place(F, 0);
+	char error[256];
+
+	fixture = fixture_new();
+	process = fixture_process_with(fixture, "\"events\":[\"mem\"]");
+	fixture_code(fixture, process, F, "a.py", 1, "f");
+	thread = fixture_thread(fixture, process, 10, 1000);
+	fixture_extended(fixture, thread, WIRE_STACK_CHANGE, 0, &place, 1, 0);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 4096, 64, 0, 100);
+	fixture_end(fixture);
+	cr_assert(trace_open_memory(&trace, fixture->bytes, fixture->size, "test", error, sizeof(error)) == 0, "%s",
+		  error);
+	cr_assert(push_counts_begin(&counts, trace, trace->processes[process], 0) == 0);
+}
+
+/* The stack of an allocation is known, and not how long its functions ran. */
+Test(push, memory_alone_has_no_times, .fini = end)
+{
+	struct push_values values = {0};
+	struct watch_process seen;
+
+	begin_memory_alone();
+	cr_assert(push_counts_next(&counts, UINT64_MAX, UINT64_MAX) == 0);
+	cr_assert(push_counts_end_interval(&counts, 9000) == 0);
+	cr_assert(counts.stacks.count == 2 && push_counts_take(&counts, 1, &values));
+	cr_expect_eq(values.at[PUSH_WALL_NS], 0, "%lu ns", values.at[PUSH_WALL_NS]);
+	cr_expect_eq(values.at[PUSH_ALLOCATED_BYTES], 64);
+	cr_expect(!trace_process_has_times(trace->processes[process]));
+	cr_assert(watch_process_begin(&seen, trace, trace->processes[process], 0) == 0);
+	cr_assert(watch_process_next(&seen, 9000) == 0);
+	cr_expect_eq(seen.sum.own, 0, "%lu ns", seen.sum.own);
+	cr_expect_eq(seen.counts[2 * F].total, 0);
+	cr_expect_eq(seen.sum.bytes, 64);
+	watch_process_done(&seen);
+}
+
 /* ---- numbers of threads that are used again -------------------------------------------------------------------- */
 
 static struct push_counts pushed[2]; /* by process */

@@ -25,8 +25,16 @@ void export_put_sampling(struct output *output, int64_t rate)
 
 bool export_is_memory_alone(const struct trace *trace)
 {
-	return (trace_records(trace, "mem") || trace_records(trace, "malloc")) && !trace_records(trace, "call") &&
-	       !trace_records(trace, "c_call") && !trace_records(trace, "line") && !trace_sample_rate(trace);
+	bool memory = false;
+
+	for (uint32_t i = 0; i < trace->process_count; i++) {
+		if (!trace->processes[i])
+			continue;
+		if (trace_process_has_times(trace->processes[i]))
+			return false;
+		memory |= trace_process_records_memory(trace->processes[i]);
+	}
+	return memory;
 }
 
 const struct export_instant export_instants[WIRE_KINDS] = {

@@ -411,7 +411,6 @@ int push_counts_begin(struct push_counts *counts, struct trace *trace, const str
 	int error;
 
 	*counts = (struct push_counts){.trace = trace, .process = process};
-	counts->has_calls = !trace_process_sample_rate(process);
 	counts->has_cpu = trace_process_records(process, "cpu");
 	counts->has_memory = trace_process_records_memory(process);
 	counts->interval = trace_process_memory_interval(process);
@@ -450,12 +449,14 @@ void push_counts_expect_more(struct push_counts *counts)
 	}
 }
 
-/* Counts what goes on, up to the last event, and lets it begin anew. */
+/* Counts what goes on, up to the last event, and lets it begin anew. A stack of allocations alone has no times. */
 static void count_open(struct push_thread *thread, struct push_lane *lane, bool cpu)
 {
 	struct replay *replay = &lane->replay;
 	struct push_sums *sums = thread->counts->sums;
 
+	if (replay->has_own_stack)
+		return;
 	for (uint32_t i = replay->depth; i-- > 0;) {
 		struct replay_frame *frame = &replay->frames[i];
 		uint64_t own = own_ticks(replay, frame, i ? frame - 1 : NULL);
@@ -477,7 +478,7 @@ static void set_open(struct push_thread *thread, uint64_t until)
 
 	sums[thread->open_stack].open -= thread->open;
 	thread->open = 0;
-	if (thread->ended || !replay->depth || until <= replay->now)
+	if (thread->ended || !replay->depth || until <= replay->now || replay->has_own_stack)
 		return;
 	thread->open_stack = (uint32_t)replay->frames[replay->depth - 1].owner;
 	thread->open = until - replay->now;

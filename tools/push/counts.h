@@ -8,7 +8,8 @@
  * so far, so nothing is lost by rounding.
  *
  *   calls      as in analysis/profile.h. A sampled process has none: samples show no calls
- *   time       own time by the wall clock; the time of open calls counts up to the end of the stretch
+ *   time       own time by the wall clock; the time of open calls counts up to the end of the stretch. None where
+ *              allocations alone have stacks
  *   CPU        own time that the thread ran (trace/cpu_time.h), where the process records the kind "cpu"
  *   live       blocks that are alive at the end of the interval. Threads are read one after the other, so memory events
  *              are sorted by their time before they are matched (analysis/blocks.h)
@@ -69,7 +70,7 @@ struct push_thread;
 struct push_counts {
 	struct trace *trace;
 	const struct trace_process *process;
-	bool has_calls, has_cpu, has_memory; /* which weights are known */
+	bool has_cpu, has_memory; /* which weights are known */
 	struct stacks stacks;
 	struct stack_functions functions;
 	uint64_t cut_stacks; /* calls whose stack was cut */

@@ -126,11 +126,12 @@ int push_process_emit(struct push_process *process, struct push_target *target, 
 	struct push_counts *counts = &process->counts;
 	const struct trace *trace = counts->trace;
 	int64_t length_ns = until_ns > process->begin_ns ? until_ns - process->begin_ns : 0;
+	bool has_times = trace_process_has_times(counts->process);
 	struct push_interval interval = {
 	    .begin_ns = (uint64_t)(process->begin_ns + trace_realtime_offset(trace)),
 	    .length_ns = (uint64_t)length_ns,
-	    .known = {[PUSH_CALLS] = counts->has_calls,
-		      [PUSH_WALL_NS] = true,
+	    .known = {[PUSH_CALLS] = has_times && !trace_process_sample_rate(counts->process),
+		      [PUSH_WALL_NS] = has_times,
 		      [PUSH_CPU_NS] = counts->has_cpu,
 		      [PUSH_OFF_CPU_NS] = counts->has_cpu,
 		      [PUSH_ALLOCATIONS] = counts->has_memory,

@@ -96,6 +96,12 @@ bool trace_process_records_memory(const struct trace_process *process)
 	return trace_process_records(process, "mem") || trace_process_records(process, "malloc");
 }
 
+bool trace_process_has_times(const struct trace_process *process)
+{
+	return trace_process_records(process, "call") || trace_process_records(process, "c_call") ||
+	       trace_process_records(process, "line") || trace_process_sample_rate(process);
+}
+
 bool trace_records(const struct trace *trace, const char *kind)
 {
 	for (uint32_t i = 0; i < trace->process_count; i++)

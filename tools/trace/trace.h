@@ -216,6 +216,8 @@ static inline int64_t trace_process_shown_pid(const struct trace_process *proces
 bool trace_process_records(const struct trace_process *process, const char *kind);
 /* Whether it recorded memory events of some kind. */
 bool trace_process_records_memory(const struct trace_process *process);
+/* Whether it recorded calls, at any time, or was sampled: functions have times. */
+bool trace_process_has_times(const struct trace_process *process);
 /* Whether any of its processes recorded that kind. */
 bool trace_records(const struct trace *trace, const char *kind);
 

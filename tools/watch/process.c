@@ -141,12 +141,14 @@ static int count_other(void *owner, struct replay *replay, uint32_t head, const 
 static const struct replay_sink count_sink = {.push = count_push, .pop = count_pop, .other = count_other};
 static const struct replay_sink quiet = {0};
 
-/* Counts what goes on at the end of the stretch, and begins the next one there. */
+/* Counts what goes on at the end of the stretch, and begins the next one there. Stacks of allocations have no times. */
 static void count_open(struct watch_process *top, struct replay *replay, uint64_t until)
 {
 	uint64_t now = replay->now;
 	uint32_t depth = replay->depth;
 
+	if (replay->has_own_stack)
+		return;
 	replay->now = until > now ? until : now;
 	for (uint32_t i = depth; i-- > 0;) {
 		struct replay_frame *frame = &replay->frames[i];
