@@ -167,6 +167,48 @@ SCENARIO_SOME(push, whole_trace, SUPPORTED)
 	stop_server(server, folder);
 }
 
+static json_int_t allocated_bytes(const char *trace)
+{
+	json_t *memory = json_loads(tool("memory", "--json", "--limit", "all", trace)->out, 0, NULL);
+	const json_t *process = json_array_get(json_object_get(memory, "processes"), 0), *site;
+	json_int_t bytes = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(process, "sites"), i, site)
+	{
+		bytes += json_integer_value(json_object_get(site, "allocated_bytes"));
+	}
+	json_decref(memory);
+	return bytes;
+}
+
+/* Memory alone has neither calls nor times. Where only what is alive was kept, what was freed counts, too. */
+SCENARIO(push, memory_alone, SCENARIO_ONCE)
+{
+	static const char *const kept[] = {"X=1", "EVPROF_KEEP=alive"};
+
+	(void)python;
+	network_apart();
+	for (unsigned i = 0; i < 2; i++) {
+		const char *folder = make_folder();
+		struct background *server = start_server(folder, NULL);
+		struct outcome *outcome = run(.python = python_any(), .args = {"@pushed.py", "counted"},
+					      .env = {"EVPROF_EVENTS=mem", kept[i], "EVPROF_OUTPUT=t.evp"});
+		struct outcome *pushed = push(folder, outcome->trace, NULL, NULL, NULL);
+		json_t *received = json_load_file(text("%s/received.json", folder), 0, NULL), *profiles;
+
+		expect(pushed, pushed->status == 0, "it is pushed");
+		profiles = json_object_get(json_object_get(received, "processes"), text("%d", outcome->pid));
+		profiles = json_object_get(profiles, "profiles");
+		expect(pushed, profiles && !json_object_get(profiles, "calls/count"), "no calls are sent");
+		expect(pushed, !json_object_get(profiles, "wall/nanoseconds"), "no times are sent");
+		cr_expect_eq(json_integer_value(json_object_get(json_object_get(profiles, "alloc_space/bytes"), "sum")),
+			     allocated_bytes(outcome->trace), "%s", kept[i]);
+		json_decref(received);
+		stop_server(server, folder);
+	}
+}
+
 /* The same in pprof's form, as Pyroscope and Parca take it. */
 SCENARIO(push, series_of_pprof, SCENARIO_ONCE)
 {

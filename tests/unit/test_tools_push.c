@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/memory_estimate.h"
 #include "evprof/version.h"
 #include "push/counts.h"
 #include "push/curl.h"
@@ -180,8 +181,8 @@ Test(push, intervals, .init = begin, .fini = end)
 	expect_stack(2, 0, 0);
 }
 
-/* f() allocates 64 bytes at 1100. */
-static void begin_memory_alone(void)
+/* f() allocates 64 bytes at 1100. alive: and 3 blocks of 200 bytes together whose events are not there. */
+static void begin_memory_alone(bool alive)
 {
 	const uint64_t place = wire_place(F, 0);
 	char error[256];
@@ -192,6 +193,9 @@ static void begin_memory_alone(void)
 	thread = fixture_thread(fixture, process, 10, 1000);
 	fixture_extended(fixture, thread, WIRE_STACK_CHANGE, 0, &place, 1, 0);
 	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 4096, 64, 0, 100);
+	if (alive)
+		fixture_extended(fixture, thread, WIRE_FREED, wire_freed_value(WIRE_DOMAIN_OBJ, false, 70),
+				 (const uint64_t[]){3 * ESTIMATE_UNIT, 200, 0}, WIRE_FREED_WORDS, 100);
 	fixture_end(fixture);
 	cr_assert(trace_open_memory(&trace, fixture->bytes, fixture->size, "test", error, sizeof(error)) == 0, "%s",
 		  error);
@@ -204,7 +208,7 @@ Test(push, memory_alone_has_no_times, .fini = end)
 	struct push_values values = {0};
 	struct watch_process seen;
 
-	begin_memory_alone();
+	begin_memory_alone(false);
 	cr_assert(push_counts_next(&counts, UINT64_MAX, UINT64_MAX) == 0);
 	cr_assert(push_counts_end_interval(&counts, 9000) == 0);
 	cr_assert(counts.stacks.count == 2 && push_counts_take(&counts, 1, &values));
@@ -216,6 +220,25 @@ Test(push, memory_alone_has_no_times, .fini = end)
 	cr_expect_eq(seen.sum.own, 0, "%lu ns", seen.sum.own);
 	cr_expect_eq(seen.counts[2 * F].total, 0);
 	cr_expect_eq(seen.sum.bytes, 64);
+	watch_process_done(&seen);
+}
+
+/* What a trace has only as a sum counts, too. */
+Test(push, what_was_freed_in_a_trace_of_what_is_alive, .fini = end)
+{
+	struct push_values values = {0};
+	struct watch_process seen;
+
+	begin_memory_alone(true);
+	cr_assert(push_counts_next(&counts, UINT64_MAX, UINT64_MAX) == 0);
+	cr_assert(push_counts_end_interval(&counts, 9000) == 0);
+	cr_assert(push_counts_take(&counts, 1, &values));
+	cr_expect_eq(values.at[PUSH_ALLOCATIONS], 4, "%lu", values.at[PUSH_ALLOCATIONS]);
+	cr_expect_eq(values.at[PUSH_ALLOCATED_BYTES], 264, "%lu", values.at[PUSH_ALLOCATED_BYTES]);
+	cr_expect_eq(values.at[PUSH_LIVE_BYTES], 64);
+	cr_assert(watch_process_begin(&seen, trace, trace->processes[process], 0) == 0);
+	cr_assert(watch_process_next(&seen, 9000) == 0);
+	cr_expect_eq(seen.sum.bytes, 264, "%lu", seen.sum.bytes);
 	watch_process_done(&seen);
 }
 

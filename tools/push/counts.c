@@ -112,16 +112,9 @@ static void count_cpu_pop(void *owner, struct replay *replay, struct replay_fram
 
 /* --- memory --- */
 
-static void count_allocation(struct push_counts *counts, uint32_t stack, uint32_t head, const uint64_t *extra)
+static inline uint32_t stack_now(const struct replay *replay)
 {
-	uint64_t size = wire_memory_size(head, extra[0]);
-
-	if (wire_head_kind(head) == WIRE_FREE || !wire_memory_address(extra[0]))
-		return;
-	if (counts->interval && !size) /* a realloc whose new block is not in the sample */
-		return;
-	counts->sums[stack].allocations += estimate_blocks(counts->interval, size);
-	counts->sums[stack].bytes += estimate_bytes(counts->interval, size);
+	return replay->depth ? (uint32_t)replay->frames[replay->depth - 1].owner : 0;
 }
 
 /* Keeps a memory event until all threads have been read up to its time. */
@@ -136,12 +129,11 @@ static void keep_event(struct push_counts *counts, const struct push_thread *thr
 		return;
 	}
 	event = &counts->memory[counts->memory_count++];
-	*event =
-	    (struct push_memory_event){.ticks = replay->now,
-				       .order = counts->memory_order++,
-				       .head = head,
-				       .thread = thread->thread->number,
-				       .stack = replay->depth ? (uint32_t)replay->frames[replay->depth - 1].owner : 0};
+	*event = (struct push_memory_event){.ticks = replay->now,
+					    .order = counts->memory_order++,
+					    .head = head,
+					    .thread = thread->thread->number,
+					    .stack = stack_now(replay)};
 	memcpy(event->extra, extra, (words < 2 ? words : 2) * sizeof(*extra));
 }
 
@@ -150,10 +142,14 @@ static int count_other(void *owner, struct replay *replay, uint32_t head, const 
 	struct push_thread *thread = owner;
 	struct push_counts *counts = thread->counts;
 	unsigned kind = wire_head_kind(head);
+	uint64_t units, bytes;
 
-	if (wire_is_memory(kind))
-		count_allocation(counts, replay->depth ? (uint32_t)replay->frames[replay->depth - 1].owner : 0, head,
-				 extra);
+	if (estimate_event(counts->interval, head, extra, &units, &bytes)) {
+		struct push_sums *sums = &counts->sums[stack_now(replay)];
+
+		sums->allocations += units;
+		sums->bytes += bytes;
+	}
 	if (counts->has_memory && blocks_want(kind))
 		keep_event(counts, thread, replay, head, extra);
 	else if (kind == WIRE_THREAD_END)

@@ -90,12 +90,10 @@ static void count_pop(void *owner, struct replay *replay, struct replay_frame *f
 static void count_allocation(struct watch_process *top, const struct replay *replay, uint32_t head,
 			     const uint64_t *extra)
 {
-	uint64_t size = wire_memory_size(head, extra[0]), units, bytes;
+	uint64_t units, bytes;
 
-	if (wire_head_kind(head) == WIRE_FREE || !wire_memory_address(extra[0]))
+	if (!estimate_event(top->interval, head, extra, &units, &bytes))
 		return;
-	units = estimate_blocks(top->interval, size);
-	bytes = estimate_bytes(top->interval, size);
 	top->current->count.allocations += units;
 	top->current->count.bytes += bytes;
 	if (!replay->depth)
@@ -127,9 +125,8 @@ static int count_other(void *owner, struct replay *replay, uint32_t head, const 
 	struct watch_process *top = owner;
 	unsigned kind = wire_head_kind(head);
 
-	if (wire_is_memory(kind))
-		count_allocation(top, replay, head, extra);
-	else if (kind == WIRE_GAP)
+	count_allocation(top, replay, head, extra);
+	if (kind == WIRE_GAP)
 		top->lost += *extra;
 	else if (kind == WIRE_TASK)
 		count_step(top, wire_head_arg(head), *extra);
