@@ -164,7 +164,7 @@ def check_package(found, tool):
         if heading != "The package":
             continue
         if first[0] == "argument":
-            same("filters", sorted(set(_OPTIONS) - {"clock"}), sorted(set(re.findall(r"`([a-z_]+)=", " ".join(row[0] for row in rows)))))
+            same("filters", sorted(_OPTIONS), sorted(set(re.findall(r"`([a-z_]+)=", " ".join(row[0] for row in rows)))))
             continue
         for row in rows:
             for call in marked(row[0]):

@@ -655,3 +655,74 @@ Test(api, parts_are_of_calls_and_one_of_their_number)
 	}
 	cr_assert_eq(batches, 0);
 }
+
+/* --- clocks --- */
+
+static struct evprof_trace *open_with_cpu_times(void)
+{
+	struct fixture *other = fixture_new();
+	uint32_t process = fixture_process_with(other, "\"events\":[\"call\",\"mem\",\"cpu\"]"), thread;
+
+	fixture_code(other, process, 1, "a.py", 1, "main");
+	thread = fixture_thread(other, process, 11, 1000);
+	fixture_event(other, thread, WIRE_CALL, 1, 10);
+	fixture_memory(other, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 4096, 64, 0, 1);
+	fixture_event(other, thread, WIRE_RETURN, 1, 10);
+	return open_other(other);
+}
+
+#define CPU "clock", "cpu"
+
+/* What adds times up takes any clock; what has times of all threads, or their order, refuses all but the wall's. */
+Test(api, clocks)
+{
+	static const struct {
+		const char *what, *options[5];
+	} added[] = {{"functions", {CPU}}, {"lines", {CPU}},
+		     {"calls", {CPU}},	   {"callers", {CPU, "function", "a:main"}},
+		     {"folded", {CPU}},	   {"folded", {CPU, "weight", "bytes"}}},
+	  refused[] = {{"events", {CPU}},
+		       {"memory", {CPU}},
+		       {"memory_lines", {CPU}},
+		       {"tasks", {CPU}},
+		       {"html", {CPU}},
+		       {"folded", {CPU, "weight", "live"}},
+		       {"cut", {CPU, "output", "/nonexistent/cut.evp"}}};
+	static const char *const cpu[] = {CPU, NULL}, *const by_line[] = {CPU, "by", "line", NULL};
+	struct evprof_trace *opened = open_with_cpu_times();
+	struct evprof_table *table;
+	struct arrow_stream stream;
+	size_t length;
+	int batches = 0;
+	char *text;
+
+	for (size_t i = 0; i < sizeof(added) / sizeof(added[0]); i++) {
+		if (strcmp(added[i].what, "folded") != 0) {
+			cr_assert_eq(
+			    evprof_trace_table(opened, added[i].what, added[i].options, &table, error, sizeof(error)),
+			    0, "%s: %s", added[i].what, error);
+			evprof_table_free(table);
+			continue;
+		}
+		cr_assert_eq(
+		    evprof_trace_text(opened, added[i].what, added[i].options, &text, &length, error, sizeof(error)), 0,
+		    "%s: %s", added[i].what, error);
+		evprof_text_free(text);
+	}
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		const char *what = refused[i].what, *const *options = refused[i].options;
+		int result = i < 4 ? evprof_trace_table(opened, what, options, &table, error, sizeof(error))
+				   : evprof_trace_text(opened, what, options, &text, &length, error, sizeof(error));
+
+		cr_expect_eq(result, -EINVAL, "%s", what);
+		cr_expect(strstr(error, " the wall clock only"), "%s: %s", what, error);
+	}
+	cr_expect_eq(evprof_trace_stream(opened, cpu, &stream, error, sizeof(error)), -EINVAL);
+	cr_expect_eq(evprof_trace_rows(opened, "calls", cpu, take_none, &batches, error, sizeof(error)), -EINVAL);
+	cr_expect_eq(evprof_trace_rows(opened, "samples", cpu, take_none, &batches, error, sizeof(error)), -EINVAL);
+	cr_expect_eq(evprof_trace_diff(opened, by_line, opened, by_line, &table, error, sizeof(error)), -EINVAL);
+	cr_assert_eq(evprof_trace_diff(opened, cpu, opened, cpu, &table, error, sizeof(error)), 0, "%s", error);
+	evprof_table_free(table);
+	cr_expect_eq(batches, 0);
+	evprof_trace_close(opened);
+}

@@ -219,8 +219,9 @@ static int make_calls(struct request *request, struct evprof_table *table)
 static int make_tasks(struct request *request, struct evprof_table *table)
 {
 	static const struct call_visitor visitor = {.thread = task_thread, .push = task_push, .pop = task_pop};
+	int error = options_need_wall_clock(&request->options, "tasks()", &request->why);
 
-	return walk_into(request, &visitor, &(struct walked){.table = table});
+	return error ? error : walk_into(request, &visitor, &(struct walked){.table = table});
 }
 
 const struct table_kind table_calls = {"calls", call_fields, CALL_COLUMNS, make_calls};

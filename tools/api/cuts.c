@@ -130,9 +130,10 @@ int text_cut(struct request *request, struct output *output)
 {
 	const struct options *options = &request->options;
 	const struct why *why = &request->why;
+	int error = options_need_wall_clock(options, "a cut", why);
 
-	if (options->filter.clock != CPU_CLOCK_WALL)
-		return why_set(why, -EINVAL, "evprof: a cut has all clocks of its trace, and excludes clock");
+	if (error)
+		return error;
 	if (options->span_count)
 		return cut_spans(request, output);
 	if (!options->output || !options->output[0])

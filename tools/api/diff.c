@@ -117,9 +117,9 @@ static int count_sites(struct function_totals *totals, struct request *request)
 		return why_set(why, -EINVAL,
 			       "evprof: memory is by line, function, module, thread, task or library, not \"%s\"",
 			       request->options.by);
-	if (counted.filter->clock != CPU_CLOCK_WALL)
-		return why_set(why, -EINVAL, "evprof: a diff of memory has no clock");
-	error = site_totals_count(totals, request->trace, &counted, &request->progress);
+	error = options_need_wall_clock(&request->options, "a diff of memory", why);
+	if (!error)
+		error = site_totals_count(totals, request->trace, &counted, &request->progress);
 	if (!error && !totals->memory && !trace_records(trace, "mem"))
 		return why_set(why, -EINVAL, "evprof: %s has no memory events; record with --memory", trace->path);
 	return error;

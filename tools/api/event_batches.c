@@ -122,6 +122,8 @@ static int open_batches(struct event_batches *batches, struct evprof_trace *hand
 	const struct function_names *names;
 	int error = options_parse(&batches->options, options, handle->trace, why);
 
+	if (!error)
+		error = options_need_wall_clock(&batches->options, EVENT_ROWS_NAME, why);
 	if (error)
 		return error;
 	names = handle_names(handle);

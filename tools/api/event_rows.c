@@ -434,8 +434,10 @@ static int make_events(struct request *request, struct evprof_table *table)
 {
 	const struct function_names *names = handle_names(request->call.handle);
 	struct event_rows rows;
-	int error;
+	int error = options_need_wall_clock(&request->options, EVENT_ROWS_NAME, &request->why);
 
+	if (error)
+		return error;
 	if (!names)
 		return -ENOMEM;
 	error = event_rows_init(&rows, request->trace, &request->options, names);

@@ -18,6 +18,7 @@
 
 /* Events that one step takes: what it writes stays in the processor's caches. */
 #define EVENT_ROWS_STEP 8192u
+#define EVENT_ROWS_NAME "the table of events"
 
 struct row_process;
 

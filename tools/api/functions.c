@@ -86,7 +86,7 @@ static int put_memory(struct evprof_table *table, const struct trace *trace, con
 static int check_memory(const struct request *request)
 {
 	if (!request->options.filter.min_duration_ns)
-		return 0;
+		return options_need_wall_clock(&request->options, "memory()", &request->why);
 	return why_set(&request->why, -EINVAL,
 		       "evprof: memory() has no min_duration: allocations of short calls would "
 		       "count for the wrong function");

@@ -257,6 +257,16 @@ int options_parse(struct options *options, const char *const *pairs, const struc
 	return error ? error : check(&options->filter, trace, why);
 }
 
+int options_need_wall_clock(const struct options *options, const char *what, const struct why *why)
+{
+	if (options->filter.clock == CPU_CLOCK_WALL)
+		return 0;
+	return why_set(why, -EINVAL,
+		       "evprof: %s has the wall clock only; clock is for functions, lines, calls, callers, a diff of "
+		       "functions and folded stacks by time, bytes or allocations",
+		       what);
+}
+
 void options_done(struct options *options)
 {
 	filter_done(&options->filter);

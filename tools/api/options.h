@@ -62,6 +62,8 @@ struct options {
  * options_done() must follow in both cases. Returns 0, -EINVAL or -ENOMEM.
  */
 int options_parse(struct options *options, const char *const *pairs, const struct trace *trace, const struct why *why);
+/* For times and orders that only the wall clock has. what: who has them. Returns 0, or -EINVAL for another clock. */
+int options_need_wall_clock(const struct options *options, const char *what, const struct why *why);
 void options_done(struct options *options);
 
 #endif

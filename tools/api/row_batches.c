@@ -95,6 +95,9 @@ static int make(struct request *request, const char *what, evprof_take_rows *tak
 			       what);
 	if (request->options.parts && row_kinds[i] != &rows_of_calls)
 		return why_set(&request->why, -EINVAL, "evprof: \"%s\" does not come in parts", what);
+	error = options_need_wall_clock(&request->options, "a table in batches", &request->why);
+	if (error)
+		return error;
 	batches.fields = row_kinds[i]->fields;
 	batches.field_count = row_kinds[i]->field_count;
 	error = row_kinds[i]->make(request, &batches);

@@ -29,18 +29,17 @@ static int text_folded(struct request *request, struct output *output)
 		return why_set(&request->why, -EINVAL,
 			       "evprof: weight is time, bytes, allocations, live, peak or temporary, not \"%s\"",
 			       weight);
-	if (export.by_order && export.filter->clock != CPU_CLOCK_WALL)
-		return why_set(&request->why, -EINVAL, "evprof: weights live and peak exclude clock");
+	if (export.by_order && options_need_wall_clock(&request->options, "that weight", &request->why) < 0)
+		return -EINVAL;
 	return export_folded(&export, output, &request->progress);
 }
 
 static int text_html(struct request *request, struct output *output)
 {
 	const struct export export = {.trace = request->trace, .filter = &request->options.filter};
+	int error = options_need_wall_clock(&request->options, "the page", &request->why);
 
-	if (export.filter->clock != CPU_CLOCK_WALL)
-		return why_set(&request->why, -EINVAL, "evprof: the page has a time line, which excludes clock");
-	return export_html(&export, output, &request->progress);
+	return error ? error : export_html(&export, output, &request->progress);
 }
 
 static const struct {

@@ -221,6 +221,9 @@ class Trace:
     min_duration         only calls of at least this duration
     max_depth            only this many outermost calls of the stack
     since_start          true: times in ns since the start of the trace; else since 1970
+    clock                "cpu": the time that threads ran, "off-cpu": that they waited; of functions(), lines(), calls(), callers(),
+                         diff(), report() and flame() by time, bytes or allocations. Without start and end, and where the event cpu
+                         was recorded
 
     start, end and min_duration are in ns, or texts such as "20us", "3ms", "1.5s". Filters of load() apply to all methods; those of a
     method come on top and replace filters of the same name.
