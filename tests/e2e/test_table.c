@@ -259,7 +259,8 @@ SCENARIO_SOME(table, begins_in_damage, SUPPORTED)
 			  .how = JOB_BARE,
 			  .args = {"@../table/spoil.py", outcome->trace, spoilt},
 			  .timeout_s = 200};
-	struct outcome *spoil;
+	struct job summary = {.python = python, .how = JOB_BARE, .args = {"-m", "evprof", spoilt}};
+	struct outcome *spoil, *said;
 	struct case_list list = {0};
 
 	set_paths(&job);
@@ -271,6 +272,9 @@ SCENARIO_SOME(table, begins_in_damage, SUPPORTED)
 	add_case(&list, spoilt, from);
 	add_case(&list, spoilt, text("%s --max-depth 3", from));
 	add_case(&list, spoilt, text("%s --min-duration 1us --exclude leaf", from));
+	set_paths(&summary);
+	said = job_run(&summary);
+	expect(said, said->status == 1 && strstr(said->err, "1 damaged chunk"), "the summary names it: %s", said->err);
 	name_what_is_missing(python, judge(python, outcome, &list));
 }
 

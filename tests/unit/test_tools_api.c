@@ -726,3 +726,50 @@ Test(api, clocks)
 	cr_expect_eq(batches, 0);
 	evprof_trace_close(opened);
 }
+
+/* --- damage --- */
+
+static char *text_of_trace(struct evprof_trace *opened, const char *what)
+{
+	size_t length;
+	char *text;
+
+	cr_assert_eq(evprof_trace_text(opened, what, NULL, &text, &length, error, sizeof(error)), 0, "%s", error);
+	return text;
+}
+
+/* A trace with its end is opened by its index, and has the numbers of events: nobody need read the chunk. */
+Test(api, damage_that_nobody_has_read)
+{
+	struct fixture *other = fixture_new();
+	uint32_t process = fixture_process(other, 10, 1), thread = fixture_thread(other, process, 11, 1000);
+	struct evprof_trace *opened;
+	char *before, *counted, *after, *again;
+	size_t chunk;
+
+	fixture_code(other, process, 1, "a.py", 1, "main");
+	for (int i = 0; i < 3; i++) {
+		chunk = other->size;
+		fixture_event(other, thread, WIRE_CALL, 1, 10);
+		fixture_event(other, thread, WIRE_RETURN, 1, 10);
+		fixture_flush(other, thread);
+	}
+	other->bytes[chunk + sizeof(struct trace_chunk)] ^= 1;
+	fixture_meta(other, process,
+		     "{\"type\":\"thread_end\",\"thread\":0,\"events\":{\"call\":3,\"return\":3},\"lost\":{}}");
+	opened = open_other(other);
+	before = text_of_trace(opened, "damage");
+	counted = text_of_trace(opened, "counted-info");
+	after = text_of_trace(opened, "damage");
+	evprof_text_free(text_of_trace(opened, "counted-info"));
+	again = text_of_trace(opened, "damage");
+	cr_expect_str_eq(before, "");
+	cr_expect(strstr(counted, "\"call\":3"), "%s", counted);
+	cr_expect(strstr(after, "1 damaged chunk"), "%s", after);
+	cr_expect_str_eq(again, after);
+	evprof_text_free(before);
+	evprof_text_free(counted);
+	evprof_text_free(after);
+	evprof_text_free(again);
+	evprof_trace_close(opened);
+}

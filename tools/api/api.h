@@ -65,8 +65,9 @@ EVPROF_READER_API int evprof_trace_diff(struct evprof_trace *a, const char *cons
 					const char *const *options_b, struct evprof_table **table, char *error,
 					size_t error_bytes);
 /*
- * Makes a text, not terminated, in text and length: "info" (JSON), "damage" (one line; empty without damage), and
- * outputs of the tool that text_kinds of trace_texts.c lists. evprof_text_free() frees it.
+ * Makes a text, not terminated, in text and length: "info" (JSON), "counted-info" (the same; the whole file is read and
+ * checked), "damage" (one line about what was read until now; empty without damage), and outputs of the tool that
+ * text_kinds of trace_texts.c lists. evprof_text_free() frees it.
  */
 EVPROF_READER_API int evprof_trace_text(struct evprof_trace *trace, const char *what, const char *const *options,
 					char **text, size_t *length, char *error, size_t error_bytes);

@@ -23,6 +23,7 @@ struct evprof_trace {
 	struct trace *trace;
 	struct function_names names;
 	bool has_names;
+	bool checked; /* trace_check() has read the whole file */
 };
 
 /* A call: from handle_enter() to handle_leave(). */

@@ -78,6 +78,9 @@ int text_counted_info(struct request *request, struct output *output)
 {
 	struct trace *trace = request->trace;
 
+	if (!request->call.handle->checked)
+		trace_check(trace, NULL, NULL);
+	request->call.handle->checked = true;
 	for (uint32_t i = 0; i < trace->thread_count; i++)
 		if (trace->threads[i] && trace_count_events(trace, trace->threads[i]) < 0)
 			return -ENOMEM;

@@ -13,7 +13,10 @@ typedef int make_text(struct request *request, struct output *output);
 
 /* JSON: times, processes, threads; counts of events where the trace has them. */
 make_text text_info;
-/* The same, with events counted where the trace does not have their number. */
+/*
+ * The same, with events counted where the trace does not have their number. The whole file is read and checked, so that
+ * "damage" has all of it from then on.
+ */
 make_text text_counted_info;
 /* Writes files; the text is their paths (cuts.c). */
 make_text text_cut;

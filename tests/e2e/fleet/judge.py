@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import struct
 import subprocess
 import sys
 
@@ -153,6 +154,28 @@ def refused(what, line, make):
     sys.exit("%s is not refused" % what)
 
 
+def spoil(path, copy):
+    """A byte of the last chunk of events becomes another (docs/trace.md)."""
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+    at = last = 64
+    while data[at:at + 4] == b"EVCK":
+        kind, _, stored = struct.unpack_from("<HHI", data, at + 4)
+        last = at if kind == 3 else last
+        at += 64 + (stored + 7) // 8 * 8
+    data[last + 64] ^= 1
+    os.makedirs(os.path.dirname(copy), exist_ok=True)
+    with open(copy, "wb") as file:
+        file.write(data)
+
+
+def judge_damage(spark):
+    copy = os.path.join(folder, "damaged", "w.evp")
+    spoil(os.path.join(folder, "web", "version=1", "host=a", "w.evp"), copy)
+    found = [row.damage for row in fleet.read(spark, os.path.dirname(copy), "traces").collect()]
+    same("damage", len(found) == 1 and "1 damaged chunk" in found[0], True)
+
+
 def judge_errors(spark):
     web = os.path.join(folder, "web")
     refused("nothing to read", "it has no files *.evp", lambda: fleet.read(spark, os.path.dirname(program), "calls").count())
@@ -196,7 +219,7 @@ record_all()
 session = fleet.session(*sys.argv[3:4])
 session.sparkContext.setLogLevel("OFF")
 session.conf.set("spark.sql.shuffle.partitions", 2)
-for judge in (judge_functions, judge_calls, judge_regressions, judge_outliers, judge_flame, judge_leaks, judge_errors):
+for judge in (judge_functions, judge_calls, judge_regressions, judge_outliers, judge_flame, judge_leaks, judge_damage, judge_errors):
     judge(session)
     print(judge.__name__, file=sys.stderr, flush=True)
 session.stop()

@@ -3,7 +3,6 @@
 python -m evprof --library: prints the path of libevprof.so, for LD_PRELOAD.
 python -m evprof TRACE: what a trace holds, without numpy. Exit status 0; 1 if something is missing; 2 if it cannot be read.
 """
-import json
 import os
 import shlex
 import signal
@@ -20,8 +19,7 @@ _USAGE = "usage: python -m evprof TRACE, or python -m evprof VERB ... (python -m
 
 def _counts(trace: Trace) -> Dict[int, Any]:
     """What the trace says of its threads, by number, with events counted where their number is missing."""
-    info = json.loads(trace._pointer().text("counted-info", []).decode("utf-8"))
-    return {thread["number"]: thread for process in info["processes"] for thread in process["threads"]}
+    return {thread["number"]: thread for process in trace._counted() for thread in process["threads"]}
 
 
 def _events(thread: Dict[str, Any]) -> Tuple[int, str]:

@@ -86,6 +86,7 @@ def _pids(trace: Trace) -> List[int]:
 
 
 def _of_traces(trace: Trace, piece: Piece, options: Dict[str, str]) -> Iterator[Columns]:
+    trace._counted()  # reads it whole: damage is known of what was read
     yield {"start": [trace.start_ns + trace.realtime_offset_ns], "duration": trace.duration_ns,
            "processes": len(trace.processes), "complete": trace.complete, "damage": str(trace.damage)}
 

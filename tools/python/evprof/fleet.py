@@ -47,7 +47,7 @@ def session(master: str = "local[*]", name: str = "evprof-fleet") -> Any:
 def read(spark: Any, path: str, table: str = "calls", **options: Any) -> Any:
     """The traces (*.evp) below a folder, or s3://BUCKET/PREFIX, as a DataFrame; each row has day, service, version, host and trace before these columns:
 
-    traces     start, duration, processes, complete, damage: what is missing, or ""
+    traces     start, duration, processes, complete, damage: what is missing, or ""; each trace is read whole
     calls      as evprof export writes them (docs/queries.md); parent is an id of the same trace
     functions  as evprof report counts them, for each process: pid, file, line, name, calls, primitive_calls, own, cumulative
     memory     for each process: pid, file, line, name, allocations, bytes, peak_bytes, end_bytes

@@ -304,6 +304,11 @@ class Trace:
         """
         return Damage(self._pointer().text("damage", []).decode("utf-8", "replace"))
 
+    def _counted(self) -> List[Dict[str, Any]]:
+        """The processes, with events counted where their number is missing. The whole file is read: damage is all of it then."""
+        found: List[Dict[str, Any]] = json.loads(self._pointer().text("counted-info", []).decode("utf-8"))["processes"]
+        return found
+
     # --- filters ---
 
     def _options(self, filters: Dict[str, Any]) -> Options:
