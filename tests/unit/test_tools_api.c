@@ -773,3 +773,52 @@ Test(api, damage_that_nobody_has_read)
 	evprof_text_free(again);
 	evprof_trace_close(opened);
 }
+
+/* --- what the tool says on stderr --- */
+
+/* A block, and events that are missing. */
+static struct evprof_trace *open_with_memory(const char *members)
+{
+	struct fixture *other = fixture_new();
+	uint32_t process = fixture_process_with(other, members), thread;
+
+	fixture_code(other, process, 1, "a.py", 1, "main");
+	thread = fixture_thread(other, process, 11, 1000);
+	fixture_event(other, thread, WIRE_CALL, 1, 10);
+	fixture_memory(other, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 4096, 64, 0, 1);
+	fixture_event(other, thread, WIRE_GAP, 0, 10);
+	fixture_extra(other, thread, 1);
+	return open_other(other);
+}
+
+/* Where the tool prints a note, an error if the weight is not in the trace, and nothing if it is. */
+Test(api, nothing_is_printed)
+{
+	static const char *const weights[] = {"time", "bytes", "allocations", "live", "peak", "temporary"};
+	static const struct {
+		const char *members, *refused, *line;
+	} traces[] = {{"\"events\":[\"call\",\"mem\"],\"memory_interval\":65536", "temporary",
+		       "evprof: memory was sampled, which cannot show temporary allocations"},
+		      {"\"events\":[\"call\",\"mem\"],\"alive_only\":true", "peak",
+		       "evprof: the trace keeps what is alive at its end, and no peak"}};
+	int kept = dup(STDERR_FILENO);
+	FILE *said = tmpfile();
+
+	cr_assert(said && kept >= 0 && dup2(fileno(said), STDERR_FILENO) >= 0);
+	for (size_t i = 0; i < 12; i++) {
+		const char *weight = weights[i % 6], *options[] = {"weight", weight, NULL}, *line = traces[i / 6].line;
+		struct evprof_trace *opened = open_with_memory(traces[i / 6].members);
+		size_t length;
+		char *text;
+
+		if (evprof_trace_text(opened, "folded", options, &text, &length, error, sizeof(error)) == 0)
+			evprof_text_free(text);
+		cr_expect_str_eq(error, strcmp(weight, traces[i / 6].refused) == 0 ? line : "", "%s", weight);
+		evprof_trace_close(opened);
+	}
+	fflush(stderr);
+	dup2(kept, STDERR_FILENO);
+	close(kept);
+	cr_expect_eq(lseek(fileno(said), 0, SEEK_END), 0, "something is printed");
+	fclose(said);
+}

@@ -206,6 +206,22 @@ static int count_thread_end(void *owner, struct call_walk *walk)
 	return error;
 }
 
+static void note_missing(const struct counting *counting, const struct trace *trace)
+{
+	const struct stacks_visitor *visitor = counting->visitor;
+
+	if (visitor->allocations || visitor->live)
+		trace_warn_of_memory_sampling(trace);
+	if (visitor->live && trace_is_alive_only(trace))
+		fprintf(stderr, "evprof: %s\n", TRACE_ALIVE_ONLY_TEXT);
+	if (counting->live.missing)
+		fprintf(stderr, "evprof: events are missing; a block that was freed by one of them counts as alive\n");
+	if (counting->functions->without_native_stack)
+		fprintf(stderr,
+			"evprof: %llu allocations have no native stack; they are shown at their Python function\n",
+			(unsigned long long)counting->functions->without_native_stack);
+}
+
 int stacks_visit(struct trace *trace, const struct filter *filter, struct progress *progress,
 		 struct stack_functions *functions, const struct stacks_visitor *visitor, void *owner)
 {
@@ -220,16 +236,8 @@ int stacks_visit(struct trace *trace, const struct filter *filter, struct progre
 	struct counting counting = {.functions = functions, .visitor = visitor, .owner = owner, .progress = progress};
 	int error = walk_trace(trace, filter, progress, &counter, &counting);
 
-	if ((visitor->allocations || visitor->live) && !error)
-		trace_warn_of_memory_sampling(trace);
-	if (visitor->live && trace_is_alive_only(trace) && !error)
-		fprintf(stderr, "evprof: %s\n", TRACE_ALIVE_ONLY_TEXT);
-	if (counting.live.missing && !error)
-		fprintf(stderr, "evprof: events are missing; a block that was freed by one of them counts as alive\n");
-	if (functions->without_native_stack && !error)
-		fprintf(stderr,
-			"evprof: %llu allocations have no native stack; they are shown at their Python function\n",
-			(unsigned long long)functions->without_native_stack);
+	if (!error && !visitor->quiet)
+		note_missing(&counting, trace);
 	live_done(&counting.live);
 	stacks_done(&counting.stacks);
 	return error;

@@ -23,6 +23,7 @@ struct stacks_visitor {
 	 */
 	enum live_moment live;
 	bool only_live; /* do not count calls, times and allocations */
+	bool quiet;	/* no notes on stderr about what is missing */
 };
 
 /*

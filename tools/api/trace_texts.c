@@ -20,15 +20,28 @@ static int text_damage(struct request *request, struct output *output)
 	return 0;
 }
 
+/* What the tool writes with a note on stderr. */
+static int check_weight(const struct request *request, const char *weight)
+{
+	if (strcmp(weight, "temporary") == 0 && trace_memory_interval(request->trace))
+		return why_set(&request->why, -EINVAL,
+			       "evprof: memory was sampled, which cannot show temporary allocations");
+	if (strcmp(weight, "peak") == 0 && trace_is_alive_only(request->trace))
+		return why_set(&request->why, -EINVAL, "evprof: the trace keeps what is alive at its end, and no peak");
+	return 0;
+}
+
 static int text_folded(struct request *request, struct output *output)
 {
 	const char *weight = request->options.weight;
-	struct export export = {.trace = request->trace, .filter = &request->options.filter};
+	struct export export = {.trace = request->trace, .filter = &request->options.filter, .quiet = true};
 
 	if (weight && !export_folded_weight(&export, weight))
 		return why_set(&request->why, -EINVAL,
 			       "evprof: weight is time, bytes, allocations, live, peak or temporary, not \"%s\"",
 			       weight);
+	if (weight && check_weight(request, weight) < 0)
+		return -EINVAL;
 	if (export.by_order && options_need_wall_clock(&request->options, "that weight", &request->why) < 0)
 		return -EINVAL;
 	return export_folded(&export, output, &request->progress);

@@ -20,6 +20,7 @@ struct export
 	const struct filter *filter;
 	bool by_order; /* an option needs the order of events, which only the wall clock has */
 	bool beside;   /* the output's name is derived from the trace's, not given: a link is not followed */
+	bool quiet;    /* no notes on stderr about what the output lacks: of a library */
 	/* Options of callgrind: in a zip, with the sources; with sources of any ending. */
 	bool zip;
 	bool all_sources;

@@ -252,6 +252,7 @@ int export_folded(const struct export *export, struct output *output, struct pro
 	struct stacks_visitor visitor = {.process = folded_process,
 					 .thread = folded_thread,
 					 .allocations = folded.weight != WEIGHT_TIME,
+					 .quiet = export->quiet,
 					 .only_live = folded.weight >= WEIGHT_LIVE};
 	int error = output_open_memory(&folded.frames);
 

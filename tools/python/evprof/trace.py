@@ -650,7 +650,9 @@ class Trace:
         """A flame graph: "folded" stacks, a line each, for flamegraph.pl and speedscope, or the "html" page of
         `evprof export`, with timeline and table.
 
-        weight, of folded: time (ns), bytes, allocations, live (bytes at the program's end), peak or temporary.
+        weight, of folded: time (ns), bytes, allocations, live (bytes at the program's end), peak or temporary. Where memory was
+        sampled (EVPROF_MEMORY_INTERVAL), those of memory are estimates, and temporary raises EvprofError; so does peak where only
+        what is alive was kept (EVPROF_KEEP=alive).
 
         >>> import evprof
         >>> evprof.load(trace_path).flame(include="leaf").splitlines()[0].rpartition(";")[2].split(" ")[0]
