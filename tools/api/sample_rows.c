@@ -5,7 +5,7 @@
  * start      ns since 1970, or with since-start since the start of the trace
  * duration   ns, up to the sample that found another stack; of a function together its own time in evprof report
  * stack      the names of the functions, from the outermost on, with semicolons between
- * name, mod, lineno   of the innermost one, as in the table of events
+ * name, mod, lineno   of the innermost one, as in the table of events; lineno of a C function is -1
  * depth      functions on the stack
  * thread     the name of the thread; pid, tid
  */

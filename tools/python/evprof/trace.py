@@ -538,10 +538,11 @@ class Trace:
     def calls(self, **filters: Any) -> Table:
         """A Table with a row for each call, thread after thread, in the order of their starts.
 
-        start: ns since the start of the trace. duration, own: ns, own without the calls in it. parent: the row of the
-        caller, or -1. name, mod, lineno: as in the table of events. kind: call, resume, throw, c_call, or frame for a
-        call that began before what is shown. end: return, yield, unwind, c_return, c_exception or none. depth: calls
-        below it. task: the task that it is a step of, or "". thread, pid, tid.
+        start: ns since the start of the trace (with the filter clock, on a clock of the thread's own). duration, own: ns, own
+        without the calls in it. parent: the row of the caller, or -1. name, mod, lineno: as in the table of events, but
+        lineno of a C function is -1. kind: call, resume, throw, c_call, or frame for a call that began before what is
+        shown. end: return, yield, unwind, c_return, c_exception or none. depth: calls below it. task: the task that it is
+        a step of, or "". thread, pid, tid.
 
         >>> import evprof
         >>> len([row for row in evprof.load(trace_path).calls(include="leaf") if row.end == "return"])
