@@ -394,6 +394,7 @@ SCENARIO_SOME(pytest, wrong_marks, SUPPORTED)
 	    {"max_calls=3", "max_calls is a dict such as {\"app.db:query\": 20}, not 3"},
 	    {"max_calls={'query': 3}", "a key of max_calls is \"MODULE:FUNCTION\", not 'query'"},
 	    {"max_time='soon'", "max_time is a number or a text such as \"200ms\", not 'soon'"},
+	    {"max_time=float('inf')", "max_time is a number or a text such as \"200ms\", not inf"},
 	    {"max_memory='24 furlongs'", "max_memory is a number or a text such as \"24MB\""},
 	    {"max_allocations=1.5", "max_allocations is a whole number, not 1.5"},
 	    {"max_call={}", "the mark evprof has no argument max_call; it has max_calls, max_time, "},
@@ -407,6 +408,35 @@ SCENARIO_SOME(pytest, wrong_marks, SUPPORTED)
 		expect(outcome, outcome->status == 4, "pytest ends with its status for wrong use");
 		expect(outcome, strstr(outcome->err, marks[i][1]), "a line says what is wrong with %s", marks[i][0]);
 	}
+}
+
+/* A limit of what the trace does not have never holds. That of time needs no trace. */
+SCENARIO_SOME(pytest, limits_that_cannot_be_checked, SUPPORTED)
+{
+	static const char *const cases[][3] = {
+	    {"max_memory='1GB'", "EVPROF_EVENTS=call,c_call", "memory was not recorded"},
+	    {"max_allocations=10**9", "EVPROF_EVENTS=call", "memory was not recorded"},
+	    {"max_leak='1GB'", "EVPROF_MEMORY_INTERVAL=64K", "memory was sampled"},
+	    {"max_leak='1GB'", "EVPROF_EVENTS=mem", "calls were not recorded"},
+	    {"max_calls={'test_text:work': 0}", "EVPROF_EVENTS=mem", "calls were not recorded"},
+	    {"max_calls={'test_text:work': 9}", "EVPROF_EVENTS=sample", "stacks were sampled"},
+	};
+	struct outcome *outcome;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		outcome = run_text(
+		    python,
+		    text("import pytest\ndef work(): bytearray(1)\n@pytest.mark.evprof(%s)\ndef test_x(): work()\n",
+			 cases[i][0]),
+		    NULL, cases[i][1]);
+		expect(outcome,
+		       outcome->status == 1 &&
+			   strstr(outcome->out, text("the limits cannot be checked: evprof: %s", cases[i][2])),
+		       "%s with %s", cases[i][0], cases[i][1]);
+	}
+	outcome = run_text(python, "import pytest\n@pytest.mark.evprof(max_time=50)\ndef test_x(): pass\n", NULL,
+			   "EVPROF_EVENTS=mem");
+	expect(outcome, outcome->status == 0, "a limit of time");
 }
 
 /* A limit of time that must fail and one that must not, whatever the machine does. */

@@ -1,6 +1,7 @@
 """The limits of @pytest.mark.evprof: what a mark says, what a test did, and the text of a limit that does not hold.
 
-Calls, allocations and bytes are read of the trace, between two calls of _window.pause(), and are exact.
+Calls, allocations and bytes are read of the trace, between two calls of _window.pause(), and are exact. What the trace does not have
+exactly is refused.
 """
 import inspect
 import os
@@ -8,6 +9,7 @@ import re
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 from ._window import find_edges, pids_of
+from .errors import EvprofError
 from .trace import Trace, load
 
 _TIME_UNITS = {"": 1e9, "s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
@@ -28,7 +30,12 @@ class Limits(NamedTuple):
     @property
     def any(self) -> bool:
         """Whether there is a limit."""
-        return bool(self.max_calls) or any(value is not None for value in self[1:5])
+        return bool(self.max_calls) or self.max_time is not None or self.of_memory
+
+    @property
+    def of_memory(self) -> bool:
+        """Whether there is one of memory."""
+        return any(value is not None for value in (self.max_memory, self.max_allocations, self.max_leak))
 
 
 class Window(NamedTuple):
@@ -42,7 +49,7 @@ class Window(NamedTuple):
 
 
 def _quantity(name: str, value: object, units: Mapping[str, float], example: str) -> int:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf"):
         return round(value * units[""])
     found = _QUANTITY.match(value) if isinstance(value, str) else None
     unit = found.group(2) if found else None
@@ -128,6 +135,21 @@ class _Measured:
         start, end = find_edges(trace, window.start, window.end, window.tid)
         self._filters: Dict[str, Any] = {"start": start, "end": end, "processes": pids_of(trace, os.getpid())}
 
+    def check(self, limits: Limits) -> None:
+        """Raises EvprofError for limits of what was not recorded, or is an estimate; `evprof check` refuses these, too."""
+        for meta in [process.meta for process in self._trace.processes if process.pid in self._filters["processes"]]:
+            recorded = meta.get("events") or ()
+            for wrong, reason in (
+                    # Without calls the test is not in the stacks of its allocations.
+                    ((limits.max_calls or limits.of_memory) and "call" not in recorded,
+                     "calls were not recorded; EVPROF_EVENTS needs call"),
+                    (limits.max_calls and "sample_rate" in meta, "stacks were sampled, which counts no calls"),
+                    (limits.max_calls and "budget" in meta, "numbers of calls are estimates with EVPROF_BUDGET"),
+                    (limits.of_memory and "mem" not in recorded, "memory was not recorded; EVPROF_EVENTS needs mem"),
+                    (limits.of_memory and "memory_interval" in meta, "memory was sampled; leave EVPROF_MEMORY_INTERVAL out")):
+                if wrong:
+                    raise EvprofError("evprof: " + reason)
+
     def callers(self, function: str) -> Dict[str, int]:
         """Calls of a function by caller."""
         found: Dict[str, int] = {}
@@ -159,7 +181,7 @@ def _most(parts: Dict[str, int]) -> List[str]:
 def failures(limits: Limits, window: Window, path: str) -> Tuple[List[str], List[str]]:
     """The lines about limits that do not hold, and the functions that were not called at all though they may be.
 
-    Raises EvprofError if the trace cannot be read.
+    Raises EvprofError if the trace cannot be read, or does not have what is limited.
     """
     lines: List[str] = []
     absent: List[str] = []
@@ -167,6 +189,7 @@ def failures(limits: Limits, window: Window, path: str) -> Tuple[List[str], List
         lines.append("max_time: %.6g ms, at most %.6g ms" % (window.elapsed / 1e6, limits.max_time / 1e6))
     with load(path) as trace:
         measured = _Measured(trace, window)
+        measured.check(limits)
         for function, most in limits.max_calls.items():
             callers = measured.callers(function)
             calls = sum(callers.values())
