@@ -602,9 +602,10 @@ static inline unsigned wire_freed_class(uint32_t head)
  * CALIBRATION has the costs of events, measured in the process, in ns: words and numbers, "slow S call A B C entry A B
  * C ...". A reader skips words that it does not know, with their numbers.
  *
- * BUDGET has the account of EVPROF_BUDGET when Python ends, in ms of CPU time: "C P T L", what recording has cost, the
- * part of that in the process, and all of the process's CPU time that the account covers; and the mean time of a call,
- * in ms, of the longest function that was left out (not before 2026-11-29; 0: none was). The process may have none.
+ * BUDGET has the account of EVPROF_BUDGET when Python ends, in ms of CPU time: "C P T L E", what recording has cost,
+ * the part of that in the process, and all of the process's CPU time that the account covers; the mean time of a call,
+ * in ms, of the longest function that was left out (not before 2026-11-29; 0: none was); and the CPU time in which
+ * exceptions were left out. The process may have none.
  *
  *   A         what the hooks add to a call and its end, without the part that S covers
  *   B         time between the two timestamps of a function that does nothing

@@ -13,7 +13,7 @@ import zlib
 
 NOBODY = 2**32 - 1
 WORDS = {11: 1, 12: 1, 13: 2, 14: 1, 15: 1, 16: 1, 20: 1, 26: 1, 27: 1, 29: 2, 30: 1}
-BOOKKEEPING = set(range(15, 19)) | set(range(20, 25)) | {0, 31, 46, 52, 55}
+BOOKKEEPING = set(range(15, 19)) | set(range(20, 25)) | set(range(53, 58)) | {0, 31, 46, 52}
 MARK, SPAN_BEGIN, SPAN_END, COUNTER, ARGUMENT = 39, 43, 44, 45, 52
 
 

@@ -125,15 +125,17 @@ SCENARIO(docs, tables_of_formats, SCENARIO_ONCE)
 {
 	const struct python *any = reader();
 	const char *packages = package_variable(any, "numpy") + strlen("PYTHONPATH=");
-	struct outcome *recorded, *outcome;
+	struct outcome *recorded, *budget, *sampled, *outcome;
 
 	(void)python;
 	recorded = run(.python = any, .args = {"@known.py"});
-	outcome =
-	    run(.python = any, .how = JOB_BARE,
-		.env = {text("PYTHONPATH=%s:%s", program_path("../../../tools/python"), packages),
-			text("EVPROF_READER_LIBRARY=%s", build_path("libevprof-reader.so"))},
-		.args = {"@../doc_tables.py", program_path("../../../docs"), recorded->trace, build_path("evprof")});
+	budget = run(.python = any, .args = {"@known.py"}, .env = {"EVPROF_EVENTS=call,c_call", "EVPROF_BUDGET=5%"});
+	sampled = run(.python = any, .args = {"@known.py"}, .env = {"EVPROF_EVENTS=sample"});
+	outcome = run(.python = any, .how = JOB_BARE,
+		      .env = {text("PYTHONPATH=%s:%s", program_path("../../../tools/python"), packages),
+			      text("EVPROF_READER_LIBRARY=%s", build_path("libevprof-reader.so"))},
+		      .args = {"@../doc_tables.py", program_path("../../../docs"), recorded->trace,
+			       build_path("evprof"), budget->trace, sampled->trace});
 	expect(outcome, outcome->status == 0 && strcmp(outcome->out, "as the tables say\n") == 0,
 	       "the formats are as the tables say:\n%s", outcome->out);
 }
