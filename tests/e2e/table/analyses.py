@@ -133,4 +133,12 @@ for name, wrong in (("sort", "colour"), ("by", "line"), ("limit", -1), ("clock",
         sys.exit("report(%s=%r) is taken" % (name, wrong))
     except evprof.EvprofError:
         pass
+try:
+    sys.exit("a stretch without an end: %r" % trace.functions(end=float("inf")))
+except evprof.EvprofError:
+    pass
+try:
+    sys.exit("a cut into nothing: %r" % trace.cut("/nonexistent/cut.evp", end="1s"))
+except evprof.EvprofFileError as error:
+    same("the file of a cut", (error.filename, type(error).__mro__[2]), ("/nonexistent/cut.evp", FileNotFoundError))
 print("as counted")

@@ -199,8 +199,9 @@ class TracePointer:
         """The text with that name."""
         error, pointer = ctypes.create_string_buffer(_ERROR_BYTES), ctypes.c_void_p()
         length = ctypes.c_size_t()
+        path = dict(options).get("output", self._path)  # of a cut
         _check(library().evprof_trace_text(self._pointer, what.encode(), _pairs(options), ctypes.byref(pointer),
-                                           ctypes.byref(length), error, _ERROR_BYTES), error, self._path)
+                                           ctypes.byref(length), error, _ERROR_BYTES), error, path)
         try:
             return ctypes.string_at(pointer.value or 0, length.value)
         finally:

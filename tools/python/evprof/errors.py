@@ -15,8 +15,8 @@ class EvprofError(ValueError):
 
 
 class EvprofFileError(OSError, EvprofError):
-    """A file that cannot be read. errno and filename are set; it is also a FileNotFoundError or PermissionError where it
-    is about that.
+    """A file that cannot be read or written. errno and filename are set; it is also a FileNotFoundError or PermissionError
+    where it is about that.
 
     >>> import evprof
     >>> try:

@@ -318,7 +318,7 @@ class Trace:
                 raise TypeError("evprof: there is no filter %s; filters are %s" % (name, ", ".join(_OPTIONS)))
             try:
                 options += _OPTIONS[name](value)
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, OverflowError) as error:
                 if isinstance(error, EvprofError):
                     raise
                 raise EvprofError("evprof: %s cannot be %r" % (name, value)) from error
