@@ -230,6 +230,41 @@ static long shown_to(const char *user, const char *group, const char *socket)
 	return count;
 }
 
+/* The collector whose socket comes first has the process that comes last. */
+SCENARIO(status, processes_of_all_collectors_are_in_order, SCENARIO_ONCE)
+{
+	char folder[] = "/tmp/evprof-e2e-XXXXXX";
+	struct background *daemons[2];
+	struct gated programs[2];
+	json_t *status, *process;
+	json_int_t before = 0;
+	size_t i;
+
+	(void)python;
+	apart();
+	cr_assert(mkdtemp(folder));
+	for (i = 0; i < 2; i++) {
+		const char *place = text("%s/%zu", folder, i), *socket = text("%s/evprof-%zu.sock", folder, 2 - i);
+
+		cr_assert(mkdir(place, 0700) == 0);
+		daemons[i] = begin_daemon(socket, place, NULL, NULL);
+		programs[i] = begin_gated(python_any(), "app", text("EVPROF_SOCKET=%s", socket));
+	}
+	status = status_json(NULL);
+	cr_expect(process_of(status, programs[0].program->pid) && process_of(status, programs[1].program->pid));
+	json_array_foreach(json_object_get(status, "processes"), i, process)
+	{
+		cr_expect_leq(before, json_integer_value(json_object_get(process, "pid")), "place %zu", i);
+		before = json_integer_value(json_object_get(process, "pid"));
+	}
+	json_decref(status);
+	for (i = 0; i < 2; i++) {
+		end_gated(&programs[i]);
+		cr_expect_eq(background_stop(daemons[i]), 0, "%s", file_read(daemons[i]->log, NULL));
+	}
+	directory_remove(folder);
+}
+
 static void needs_two_users(void)
 {
 	if (geteuid() != 0 ||

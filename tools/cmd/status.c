@@ -90,7 +90,7 @@ static size_t sort_answers(struct control_collectors *collectors)
 /* One shape for any number of collectors; "collector" is that of the only one, or null. */
 static json_t *json_status(const struct control_collectors *collectors)
 {
-	json_t *list = json_array(), *processes = json_array(), *only = NULL;
+	json_t *list = json_array(), *processes = json_array(), *only = NULL, *status, *sorted;
 
 	for (size_t i = 0; i < collectors->count; i++) {
 		json_t *answer = collectors->at[i].answer;
@@ -102,8 +102,14 @@ static json_t *json_status(const struct control_collectors *collectors)
 	}
 	if (json_array_size(list) == 1)
 		only = json_object_get(json_array_get(list, 0), "collector");
-	return json_pack("{s:o, s:o, s:o}", "collector", only ? json_incref(only) : json_null(), "processes", processes,
-			 "collectors", list);
+	status = json_pack("{s:o, s:o, s:o}", "collector", only ? json_incref(only) : json_null(), "processes",
+			   processes, "collectors", list);
+	sorted = status ? sorted_processes(status) : NULL;
+	if (!sorted || json_object_set_new(status, "processes", sorted) < 0) {
+		json_decref(status);
+		return NULL;
+	}
+	return status;
 }
 
 static int print_json(const struct control_collectors *collectors)
