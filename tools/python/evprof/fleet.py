@@ -6,7 +6,8 @@
 
     python -m evprof.fleet functions /mnt/traces          the same as tables of text, or with --json
 
-Times are ns. Needs pyspark 4 and pyarrow: pip install 'evprof[fleet]'. Arguments that do not fit raise EvprofError.
+Times are ns. Needs pyspark 4 and pyarrow: pip install 'evprof[fleet]'. Arguments that do not fit raise EvprofError; those of
+read(), and files that are not traces, are found in a worker of Spark, whose exceptions have that line in their text.
 """
 import math
 import sys
