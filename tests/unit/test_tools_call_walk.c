@@ -594,6 +594,18 @@ Test(walk, tasks)
 		     "7 +c call task 3\n8 -c yield 1 (0)\n9 +a throw task 2\n10 -a unwind 1 (0)\nend\n");
 }
 
+/* A damaged trace has no step of a shown function in the task of a hidden one, whose number is no row of a table. */
+Test(walk, a_task_of_a_hidden_function_has_no_shown_step)
+{
+	set_filter(FILTER_EXCLUDE, "a");
+	step(0x10, WIRE_CALL, A, 0);
+	event(WIRE_YIELD, A, 1);
+	step(0x10, WIRE_RESUME, B, 0);
+	event(WIRE_RETURN, B, 1);
+	fixture_end(fixture);
+	expect_story("thread 11\n1 +b resume\n2 -b return 1 (0)\nend\n");
+}
+
 /* Until 3.9 an exception arrives in the innermost coroutine first, which is not known as a task. */
 Test(walk, an_exception_thrown_into_a_task)
 {

@@ -162,6 +162,9 @@ static void take_step(struct call_walk *walk, struct replay_frame *replayed, str
 		task = u64_map_value(&walk->tasks, address);
 	else if (frame->key == walk->step_key && frame->kind <= WIRE_THROW)
 		task = task_of(walk, frame->kind, frame->key);
+	if ((uint32_t)task >
+	    walk->task_count) /* the number of a hidden function's task: only a damaged trace has that */
+		task = 0;
 	frame->task = (uint32_t)task;
 	frame->task_name = (uint32_t)(task >> 32);
 	frame->task_address = replayed->owner = task ? address : 0;
