@@ -147,6 +147,21 @@ static struct writer *begin_thread(void)
 	return writer;
 }
 
+static bool has_ended_slot(void)
+{
+	for (uint32_t i = 0; i < process->layout.slot_count; i++)
+		if (atomic_load_explicit(&process->slots[i].state, memory_order_relaxed) == RING_SLOT_ENDED)
+			return true;
+	return false;
+}
+
+/* Gives the calling thread a ring if a slot is free. False: one will be, that of an ended thread, once it is read. */
+static int begin_or_expect_none(const void *unused)
+{
+	(void)unused;
+	return thread_self.writer->slot || !life_recording() || begin_thread() || !has_ended_slot();
+}
+
 /* What is written before the next event: a gap, a pause, what is thinned. A stack waits for its own room. */
 #define ROOM_WANTED (2 * WRITER_SPARE_WORDS + THIN_WORDS_MOST)
 
@@ -539,8 +554,10 @@ static struct writer *find_or_begin(unsigned kind)
 	}
 	if (!writer->slot) {
 		/* A search looks at all slots, under the lock: once in so many lost events. */
-		writer = thread_self.unslotted % WRITER_LOSE_AT_ONCE ? NULL : begin_thread();
-		if (!writer) {
+		if (!(thread_self.unslotted % WRITER_LOSE_AT_ONCE))
+			wait_for(begin_or_expect_none, NULL);
+		writer = thread_self.writer;
+		if (!writer->slot) {
 			thread_self.unslotted++;
 			lose_unslotted(kind);
 			return NULL;

@@ -522,6 +522,65 @@ Test(writer, threads_without_a_slot_are_counted)
 	cr_assert_eq(atomic_load(&header->lost_unslotted[WIRE_FORK]), 1);
 }
 
+/* The collector. */
+static void *frees_slot_1(void *argument)
+{
+	(void)argument;
+	for (int i = 0; i < 500 && !atomic_load(&header->waiting); i++)
+		usleep(10000);
+	cr_assert(atomic_load(&header->waiting), "a thread waits");
+	usleep(10000);
+	atomic_store(&slots[1].state, RING_SLOT_FREE);
+	return NULL;
+}
+
+Test(writer, a_thread_waits_for_the_slot_of_an_ended_one)
+{
+	pthread_t collector;
+
+	config.wait_ms = 60000;
+	for (unsigned i = 0; i < SLOTS; i++)
+		atomic_store(&slots[i].state, i == 1 ? RING_SLOT_ENDED : RING_SLOT_LIVE);
+	cr_assert_eq(pthread_create(&collector, NULL, frees_slot_1, NULL), 0);
+	put(WIRE_FORK, 7);
+	pthread_join(collector, NULL);
+	cr_expect_eq(atomic_load(&header->lost_unslotted[WIRE_FORK]), 0);
+	cr_expect_eq(ring_head(&slots[1]), 2, "the start and the event are there");
+	cr_expect_gt(atomic_load(&header->waited_us), 0, "the wait is counted");
+}
+
+/* Nor where the policy is to drop (see above). */
+Test(writer, no_thread_waits_for_the_slot_of_a_living_one)
+{
+	config.wait_ms = 60000;
+	for (unsigned i = 0; i < SLOTS; i++)
+		atomic_store(&slots[i].state, RING_SLOT_LIVE);
+	put(WIRE_FORK, 7);
+	cr_expect_eq(atomic_load(&header->lost_unslotted[WIRE_FORK]), 1);
+	cr_expect_eq(atomic_load(&header->waits), 0);
+	atomic_store(&slots[1].state, RING_SLOT_ENDED);
+	config.wait_ms = 0;
+	for (unsigned i = 0; i < WRITER_LOSE_AT_ONCE; i++)
+		put(WIRE_FORK, i);
+	cr_expect_eq(atomic_load(&header->lost_unslotted[WIRE_FORK]), 1 + WRITER_LOSE_AT_ONCE);
+	cr_expect_eq(atomic_load(&header->waits), 0);
+}
+
+/* The collector does not free it: the bound is for all threads and events together. */
+Test(writer, waiting_for_a_slot_is_bounded)
+{
+	uint64_t begin_us = process_now_us();
+
+	config.wait_ms = 50;
+	for (unsigned i = 0; i < SLOTS; i++)
+		atomic_store(&slots[i].state, RING_SLOT_ENDED);
+	for (unsigned i = 0; i < 3 * WRITER_LOSE_AT_ONCE; i++)
+		put(WIRE_FORK, i);
+	cr_expect_eq(atomic_load(&header->lost_unslotted[WIRE_FORK]), 3 * WRITER_LOSE_AT_ONCE);
+	cr_expect_geq(process_now_us() - begin_us, 50000);
+	cr_expect_lt(process_now_us() - begin_us, 5000000);
+}
+
 Test(writer, a_thread_without_a_slot_looks_for_one_now_and_then)
 {
 	for (unsigned i = 0; i < SLOTS; i++)
