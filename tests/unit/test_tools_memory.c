@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef EVPROF_INSTRUMENTED
@@ -134,23 +135,34 @@ static void tear_down(void)
 
 TestSuite(tools_memory, .init = set_up, .fini = tear_down, .timeout = 600);
 
+/* A zip has the times of its files, some of which are made while it is written. Here all are the same. */
+struct tm *localtime_r(const time_t *when, struct tm *parts)
+{
+	(void)when;
+	*parts = (struct tm){.tm_year = 100, .tm_mday = 1};
+	return parts;
+}
+
 /* What a verb does: its status, and what it printed where. */
 struct result {
 	int status;
 	long asked; /* allocations */
 	long lost;  /* blocks that are alive afterwards and were not before */
+	size_t out_bytes;
 	char out[PRINTED_BYTES], err[4096];
 };
 
 static int outputs[2]; /* files in place of stdout and stderr, while a verb runs */
 
-static void read_output(int fd, char *text, size_t bytes)
+/* Returns the length. */
+static size_t read_output(int fd, char *text, size_t bytes)
 {
 	ssize_t count = pread(fd, text, bytes - 1, 0);
 
-	text[count > 0 ? count : 0] = '\0';
-	if (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+	if (count < 0 || ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
 		abort();
+	text[count] = '\0';
+	return (size_t)count;
 }
 
 /* Words are separated by blanks; TRACE stands for the trace. */
@@ -178,8 +190,15 @@ static void run(int (*verb)(int argc, char **argv), const char *words, long fail
 		dup2(before[i], STDOUT_FILENO + i);
 		close(before[i]);
 	}
-	read_output(outputs[0], result->out, sizeof(result->out));
+	result->out_bytes = read_output(outputs[0], result->out, sizeof(result->out));
 	read_output(outputs[1], result->err, sizeof(result->err));
+}
+
+/* Also where the output is binary. */
+static bool is_the_same(const struct result *one, const struct result *other)
+{
+	return one->status == other->status && one->out_bytes == other->out_bytes &&
+	       memcmp(one->out, other->out, one->out_bytes) == 0;
 }
 
 /* One line, or some, each of which begins as a message of evprof does, and one of which says what is missing. */
@@ -194,12 +213,12 @@ static void fail_each(int (*verb)(int argc, char **argv), const char *words, boo
 
 	run(verb, words, 0, false, &good); /* libc keeps what it allocates at first */
 	run(verb, words, 0, false, &good);
-	cr_assert(good.out[0] && good.lost == 0, "%s: status %d, %ld blocks: %s", words, good.status, good.lost,
+	cr_assert(good.out_bytes && good.lost == 0, "%s: status %d, %ld blocks: %s", words, good.status, good.lost,
 		  good.err);
 	for (long n = 1; n <= good.asked; n++) {
 		run(verb, words, n, stays, &bad);
 		cr_expect(bad.lost == 0, "%s: %ld blocks lost with allocation %ld failing", words, bad.lost, n);
-		if (bad.status != good.status || strcmp(bad.out, good.out) != 0)
+		if (!is_the_same(&bad, &good))
 			cr_expect(bad.status && says_why(bad.err), "%s: allocation %ld fails: status %d, \"%s\"", words,
 				  n, bad.status, bad.err);
 	}
