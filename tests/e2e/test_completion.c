@@ -82,26 +82,42 @@ SCENARIO(completion, values, SCENARIO_ONCE)
 	expect(script, options >= 10, "values of ten options or more, not %d", options);
 }
 
+/* The options of a line of --help, which stand before its text. Returns how many they are. */
+static int expect_completed(const struct outcome *script, const char *verb, char *line)
+{
+	char *at = line + strspn(line, " "), *end = strstr(at, "  "), name[64];
+	int options = 0;
+
+	if (at == line || *at != '-')
+		return 0;
+	if (end)
+		*end = '\0';
+	for (; (at = strstr(at, "--")) && sscanf(at, "--%63[a-z-]", name) == 1; at += strlen("--")) {
+		expect(script, strstr(script->out, text("'__evprof_verb %s' -l %s ", verb, name)),
+		       "--%s of %s is completed", name, verb);
+		options++;
+	}
+	return options;
+}
+
 /* The options that --help names are those that are completed. */
 SCENARIO(completion, options, SCENARIO_ONCE)
 {
-	static const char *const verbs[] = {"run",  "status", "stop",	"start",    "mark", "report", "tree",
-					    "info", "dump",   "export", "annotate", "diff", "check"};
+	static const char *const verbs[] = {"run",    "status", "top",	    "watch",  "serve",	"push",	  "stop",
+					    "start",  "mark",	"snapshot", "stack",  "record", "attach", "detach",
+					    "report", "tree",	"memory",   "info",   "dump",	"export", "annotate",
+					    "diff",   "check",	"cut",	    "redact", "ship"};
 	struct outcome *script = tool("completion", "fish");
 
 	(void)python;
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
 		struct outcome *help = tool(verbs[i], "--help");
+		char *rest = help->out, *line;
+		int options = 0;
 
-		for (char *at = strstr(help->out, "\n  "); at; at = strstr(at + 1, "\n  ")) {
-			char name[64];
-
-			if (sscanf(at, "\n %*[a-z, -]--%63[a-z-]", name) != 1 &&
-			    sscanf(at, "\n --%63[a-z-]", name) != 1)
-				continue;
-			expect(script, strstr(script->out, text("'__evprof_verb %s' -l %s ", verbs[i], name)),
-			       "--%s of %s is completed", name, verbs[i]);
-		}
+		while ((line = strsep(&rest, "\n")) != NULL)
+			options += expect_completed(script, verbs[i], line);
+		expect(help, options > 0, "%s has options", verbs[i]);
 	}
 }
 
