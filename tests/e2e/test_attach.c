@@ -71,7 +71,7 @@ static void expect_round(const struct outcome *outcome, const json_t *said, unsi
 	char *trace = round_trace(outcome, round);
 	json_t *info = trace_info(trace), *report = trace_report(trace, NULL);
 
-	expect(outcome, info_lost(info, NULL) == 0 && info_pids(info) == 1, "round %u is complete", round);
+	expect(outcome, number(info, "lost") == 0 && info_pids(info) == 1, "round %u is complete", round);
 	expect(outcome, report_calls(report, "/attached.py", "leaf") == number(said, "calls"),
 	       "round %u: %ld calls of leaf, not %lld", round, report_calls(report, "/attached.py", "leaf"),
 	       number(said, "calls"));
