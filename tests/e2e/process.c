@@ -32,7 +32,7 @@
 #define DIRECTORIES_MAX 256
 #define BACKGROUNDS_MAX 8
 #define TIMEOUT_DEFAULT_S 60
-#define SETTLE_TIMEOUT_S 30
+#define SETTLE_TIMEOUT_S 60
 
 static char *directories[DIRECTORIES_MAX];
 static size_t directories_count;
