@@ -21,7 +21,8 @@ static void expect_agreement(const struct python *python, enum job_how how, cons
 	struct outcome *outcome;
 
 	python_needs(python, "ctypes");
-	outcome = run(.python = python, .how = how, .args = {program, build_path("evprof"), argument});
+	outcome =
+	    run(.python = python, .how = how, .args = {program, build_path("evprof"), argument}, .timeout_s = 200);
 	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"), "%s", what);
 }
 

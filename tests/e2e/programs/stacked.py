@@ -136,10 +136,31 @@ def compare(before, seen, after):
         differences.append("%d frames in the deep one" % len(seen["lock deep"]["frames"]))
 
 
+def count_running():
+    """The threads that run, or would with a processor; this one is among them."""
+    count = 0
+    for tid in os.listdir("/proc/self/task"):
+        with open("/proc/self/task/%s/stat" % tid) as file:
+            count += file.read().rpartition(") ")[2].startswith("R")
+    return count
+
+
+def await_parked():
+    """Until each thread is in its last function, and stays at one line, and none would run."""
+    before, count = None, 0
+    while True:
+        found = at_faulthandler()
+        last = [found.get(thread.ident, [[None] * 3])[0][2] for thread in parked]
+        if last == wanted and found == before and count == 1:
+            return
+        before, count = found, count_running()
+        time.sleep(0.5)
+
+
 def hold_gil():
     """While this thread waits for a child with the GIL, the other one waits for the GIL, without a look at it every 5 ms. What was seen.
 
-    The other one may get the GIL before the wait begins.
+    The other one may get the GIL before the wait begins, and run.
     """
     script = 'for i in 1 2 3; do sleep 0.2; "$0" stack --json "$1" >"look-$i"; done'
     process = subprocess.Popen(["sh", "-c", script, EVPROF, str(os.getpid())])
@@ -157,13 +178,18 @@ def hold_gil():
 
 
 def asks():
-    time.sleep(0.5)
+    await_parked()
     before = at_faulthandler()
     text = subprocess.check_output([EVPROF, "stack", "--json", str(os.getpid())])
     compare(before, at_evprof(text.decode()), at_faulthandler())
     spinner.start()
-    found = hold_gil() or hold_gil() or hold_gil() or hold_gil()
-    if set(found) != {("gil", "spins")}:
+    found = set()
+    for _ in range(20):
+        found.update(hold_gil())
+        found.discard(("running", "spins"))
+        if found:
+            break
+    if found != {("gil", "spins")}:
         differences.append("spinner: %s" % found)
     for child in children:
         child.kill()
@@ -173,12 +199,14 @@ def asks():
 
 
 children = []
-targets = [(sleeps, "sleep"), (waits, "lock plain"), (reads, "io read"), (selects, "io select"), (in_generator, "lock generator"),
-           (by_sorted, "lock sorted"), (in_exec, "lock exec"), (in_with, "lock with"), (for_child, "child"),
-           (lambda: Deep().recurses(600), "lock deep")]
-for target, name in targets:
-    threading.Thread(target=target, name=name, daemon=True).start()
-Names(waits).start()
+targets = [(sleeps, "sleep", "sleeps"), (waits, "lock plain", "waits"), (reads, "io read", "reads"), (selects, "io select", "selects"),
+           (in_generator, "lock generator", "generator"), (by_sorted, "lock sorted", "<lambda>"), (in_exec, "lock exec", "inner"),
+           (in_with, "lock with", "in_with"), (for_child, "child", "for_child"),
+           (lambda: Deep().recurses(600), "lock deep", "recurses")]
+parked = [threading.Thread(target=target, name=name, daemon=True) for target, name, _ in targets] + [Names(waits)]
+wanted = [last for _, _, last in targets] + ["waits"]  # the function that each is in
+for thread in parked:
+    thread.start()
 asker, spinner = (threading.Thread(target=target, name=name, daemon=True) for target, name in ((asks, "asker"), (spins, "spinner")))
 asker.start()
 held.acquire()
