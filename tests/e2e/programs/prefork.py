@@ -16,11 +16,16 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 SECONDS = 100
+# A server takes a message as soon as it has its name, written or not.
 ASK = """
 import os, sys
 os.environ["CELERY"] = "1"
 import preforked
+os.makedirs("queue/sent", exist_ok=True)
+preforked.app.conf.broker_transport_options["data_folder_out"] = os.path.abspath("queue/sent")
 results = [preforked.app.send_task("work") for _ in range(int(sys.argv[1]))]
+for name in os.listdir("queue/sent"):
+    os.rename("queue/sent/" + name, "queue/messages/" + name)
 print(*[result.get(timeout=%d) for result in results])
 """ % SECONDS
 
@@ -36,9 +41,17 @@ def ask(address):
             time.sleep(0.05)
 
 
+def await_bound(path):
+    """Until the server has bound its queue: who binds it meanwhile may read half of the file."""
+    ends = time.monotonic() + SECONDS
+    while not (os.path.exists(path) and os.path.getsize(path)) and time.monotonic() < ends:
+        time.sleep(0.05)
+
+
 def answers(address, count, python):
     if "CELERY" not in os.environ:
         return [ask(address) for _ in range(count)]
+    await_bound("queue/control/celery.exchange")
     bare = {name: value for name, value in os.environ.items() if not name.startswith("EVPROF_")}
     return [int(pid) for pid in subprocess.check_output([python, "-c", ASK, str(count)], env=bare, timeout=SECONDS).split()]
 
