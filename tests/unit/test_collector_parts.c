@@ -389,6 +389,61 @@ Test(collector_parts, what_recurs_is_tried_again)
 	trace_packer_free(packer);
 }
 
+/* The bytes that a chunk of columns takes in the file. */
+static uint64_t write_columns(struct trace_writer *writer, uint32_t process, uint32_t thread,
+			      const struct columns_case *one)
+{
+	struct trace_chunk chunk = {.type = TRACE_CHUNK_EVENTS,
+				    .process = process,
+				    .thread = thread,
+				    .events = (uint32_t)one->events,
+				    .extras = (uint32_t)one->extras};
+	uint8_t *raw = make_columns(one);
+	uint64_t before = writer->offset;
+
+	cr_assert_eq(trace_writer_chunk(writer, &chunk, raw, (one->events + one->extras) * 8), 0);
+	free(raw);
+	return writer->offset - before;
+}
+
+/* Threads of forked workers, whose chunks alternate: each has the number of its process. */
+Test(collector_parts, the_noise_of_workers_is_not_tried_with_each_chunk)
+{
+	static const struct columns_case loop = {5000, 0, 30}, noise = {5000, 0, 0};
+	const uint8_t session[16] = {1};
+	struct trace_packer *packer = trace_packer_new();
+	struct trace_writer writer;
+	char path[256];
+
+	cr_assert_eq(trace_writer_open(&writer, packer, new_file(path), 1, session), 0);
+	for (unsigned i = 0; i < 70; i++)
+		for (uint32_t worker = 0; worker < 8; worker++)
+			write_columns(&writer, worker, worker, &noise);
+	for (uint32_t worker = 0; worker < 8; worker++)
+		cr_assert_gt(write_columns(&writer, worker, worker, &loop), 2000, "%u: not with its 71st", worker);
+	trace_writer_close(&writer);
+	trace_packer_free(packer);
+}
+
+Test(collector_parts, what_recurs_in_one_trace_says_nothing_of_another)
+{
+	static const struct columns_case cases[2] = {{5000, 0, 0}, {5000, 0, 30}};
+	const uint8_t session[16] = {1};
+	struct trace_packer *packer = trace_packer_new();
+	struct trace_writer writers[2];
+	char path[256];
+
+	for (unsigned one = 0; one < 2; one++)
+		cr_assert_eq(trace_writer_open(&writers[one], packer, new_file(path), 1, session), 0);
+	for (unsigned i = 0; i < 70; i++) {
+		write_columns(&writers[0], 0, 0, &cases[0]);
+		cr_assert_lt(write_columns(&writers[1], 0, 0, &cases[1]), 700, "chunk %u of a loop", i);
+	}
+	for (unsigned one = 0; one < 2; one++)
+		trace_writer_close(&writers[one]);
+	trace_packer_free(packer);
+}
+
 static void make_noise(uint8_t *noise, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)

@@ -28,21 +28,12 @@
 #define NOISE_LITERALS ZSTD_c_experimentalParam5
 #define NOISE_LITERALS_ALWAYS 1
 #define TRIAL_EVERY 64 /* chunks of a thread, after the first ones: so often it is tried whether its noise recurs */
-#define TRIAL_THREADS 64
 #define COMPRESS_MIN_BYTES 64 /* smaller payloads do not shrink */
 #define RESERVE_MIN_BYTES (UINT64_C(256) << 10)
 #define RESERVE_MAX_BYTES (UINT64_C(4) << 20)
 
-/* What was found of a thread's noise. Threads share a place now and then; then each is tried again. */
-struct noise_trial {
-	uint32_t process, thread;
-	uint32_t chunks; /* with noise, so far */
-	bool recurs[COLUMNS_PARTS];
-};
-
 struct trace_packer {
 	ZSTD_CCtx *context, *noise;
-	struct noise_trial trials[TRIAL_THREADS];
 	size_t capacity;
 	uint8_t out[]; /* a chunk: header, payload, padding */
 };
@@ -201,10 +192,10 @@ static size_t try_noise(struct trace_packer *packer, uint8_t *out, size_t room, 
 	return *recurs ? compress_part(packer, out, room, raw, bytes, false) : coded;
 }
 
-/* What was found of the noise of the chunk's thread. */
-static struct noise_trial *find_trial(struct trace_packer *packer, const struct trace_chunk *chunk)
+/* What was found of the noise of the chunk's thread. A trace numbers its threads in a row, whatever their processes. */
+static struct noise_trial *find_trial(struct trace_writer *writer, const struct trace_chunk *chunk)
 {
-	struct noise_trial *trial = &packer->trials[(chunk->process * 31 + chunk->thread) % TRIAL_THREADS];
+	struct noise_trial *trial = &writer->trials[chunk->thread % TRACE_WRITER_TRIALS];
 
 	if (trial->process != chunk->process || trial->thread != chunk->thread)
 		*trial = (struct noise_trial){.process = chunk->process, .thread = chunk->thread};
@@ -240,9 +231,10 @@ static size_t compress_parts(struct trace_packer *packer, uint8_t *out, size_t r
 }
 
 /* Stores the payload in out, compressed where that helps. Returns its size. */
-static size_t compress_payload(struct trace_packer *packer, uint8_t *out, const struct trace_chunk *chunk,
+static size_t compress_payload(struct trace_writer *writer, uint8_t *out, const struct trace_chunk *chunk,
 			       const void *raw, size_t raw_bytes, uint16_t *codec)
 {
+	struct trace_packer *packer = writer->packer;
 	struct columns_part parts[COLUMNS_PARTS] = {{.bytes = raw_bytes}};
 	size_t events = chunk->events, extras = chunk->extras, stored;
 	struct noise_trial none = {0}, *trial = &none;
@@ -253,7 +245,7 @@ static size_t compress_payload(struct trace_packer *packer, uint8_t *out, const 
 		if (chunk->type == TRACE_CHUNK_EVENTS && (events + extras) * 8 == raw_bytes)
 			count = columns_parts(events, extras, parts);
 		if (count > 1)
-			trial = find_trial(packer, chunk);
+			trial = find_trial(writer, chunk);
 		stored = compress_parts(packer, out, packer->capacity - sizeof(*chunk) - 8, raw, parts, count, trial);
 		if (!ZSTD_isError(stored) && stored < raw_bytes) {
 			*codec = TRACE_CODEC_ZSTD;
@@ -292,7 +284,7 @@ static int write_chunk(struct trace_writer *writer, struct trace_chunk chunk, co
 	if (raw_bytes > TRACE_WRITER_RAW_MAX_BYTES)
 		return -EMSGSIZE;
 	chunk.magic = TRACE_CHUNK_MAGIC;
-	stored = compress_payload(packer, payload, &chunk, raw, raw_bytes, &chunk.codec);
+	stored = compress_payload(writer, payload, &chunk, raw, raw_bytes, &chunk.codec);
 	chunk.stored_bytes = (uint32_t)stored;
 	chunk.raw_bytes = (uint32_t)raw_bytes;
 	chunk.payload_crc = checksum(payload, stored);

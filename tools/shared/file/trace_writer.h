@@ -12,15 +12,24 @@
 #include <stdint.h>
 
 #include "evprof/trace.h"
+#include "file/columns.h"
 
 #define TRACE_INDEX_EVERY 4096u /* chunks */
 #define TRACE_CLOSING_BYTES UINT64_C(65536)
+#define TRACE_WRITER_TRIALS 64
 
 /* Larger payloads are refused with -EMSGSIZE. */
 #define TRACE_WRITER_RAW_MAX_BYTES ((size_t)2 << 20)
 
 /* The compressor and its output buffer. Several files may share one. */
 struct trace_packer;
+
+/* What was found of a thread's noise (columns.h). Threads share a place now and then; then each is tried again. */
+struct noise_trial {
+	uint32_t process, thread;
+	uint32_t chunks; /* with noise, so far */
+	bool recurs[COLUMNS_PARTS];
+};
 
 struct trace_writer {
 	int fd;		   /* owned; -1 when closed */
@@ -38,6 +47,7 @@ struct trace_writer {
 	unsigned entry_capacity;
 	bool indexes_later; /* the owner says at the end what the index has: trace_writer_index() ... */
 	uint64_t later;	    /* ... so many chunks, so far */
+	struct noise_trial trials[TRACE_WRITER_TRIALS];
 };
 
 /* NULL: no memory. The compressor is created at its first use. */
