@@ -404,8 +404,7 @@ static int idle_patience_us(const struct collector *collector, uint64_t now_ns)
 
 static int next_timeout_us(struct collector *collector, const struct drain_result *result, uint64_t now_ns)
 {
-	struct pace_limits limits = {.chunk_words = drain_chunk_words(&collector->tools.drain, now_ns),
-				     .gather_us = (int)(drain_gather_ns(&collector->tools.drain) / 1000),
+	struct pace_limits limits = {.gather_us = (int)(drain_gather_ns(&collector->tools.drain) / 1000),
 				     .due_ns =
 					 collector->tools.drain.gathered_ns + drain_gather_ns(&collector->tools.drain),
 				     .young = now_ns < collector->tools.drain.young_until_ns};

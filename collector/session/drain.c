@@ -41,6 +41,7 @@ static void reader_damaged(struct process *process, struct slot_reader *reader, 
 			    (int)process->pid, what);
 	reader->corrupt = true;
 	reader->head = reader->tail;
+	reader->grown = 0;
 	reader->lost.of[WIRE_NONE]++;
 }
 
@@ -277,9 +278,12 @@ static bool drain_slot_once(struct process *process, unsigned index)
 	return events.used_words > 0 && reader->tail != reader->head;
 }
 
-uint64_t drain_chunk_words(const struct drain_tools *tools, uint64_t now_ns)
+/* The number of words that makes a ring worth reading. */
+static uint64_t chunk_words(const struct process *process, const struct slot_reader *reader, uint64_t now_ns)
 {
-	return now_ns < tools->young_until_ns ? CHUNK_WORDS / 2 : CHUNK_WORDS;
+	uint64_t chunk = now_ns < process->drain->young_until_ns ? CHUNK_WORDS / 2 : CHUNK_WORDS;
+
+	return reader->data_words / 4 < chunk ? reader->data_words / 4 : chunk;
 }
 
 uint64_t drain_gather_ns(const struct drain_tools *tools)
@@ -302,8 +306,8 @@ static bool want_slot(const struct process *process, struct slot_reader *reader,
 	if (reader->since_ns == 0)
 		reader->since_ns = process->looked_ns ? process->looked_ns : now_ns;
 	reader->wanted = mode == DRAIN_LAST || waiting || reader->ended ||
-			 unread >= drain_chunk_words(process->drain, now_ns) || unread >= reader->data_words / 4 ||
-			 process->drain->gathered || now_ns - reader->since_ns >= gather_ns;
+			 unread >= chunk_words(process, reader, now_ns) || process->drain->gathered ||
+			 now_ns - reader->since_ns >= gather_ns;
 	return reader->wanted;
 }
 
@@ -328,7 +332,20 @@ static void end_slot(struct process *process, unsigned index, bool reuse, uint64
 	close_reader(process, index, reuse, reader->ended ? 0 : end_ticks);
 }
 
-static void drain_slot(struct process *process, unsigned index, enum drain_mode mode, struct drain_result *result)
+void drain_add_ring(struct drain_result *result, uint64_t unread, uint64_t chunk, uint64_t grown)
+{
+	uint64_t wanted = chunk > unread ? chunk - unread : 0;
+
+	result->unread += unread;
+	/* The times are wanted / grown of a round. */
+	if (grown == 0 || (result->grown > 0 && result->wanted * grown <= wanted * result->grown))
+		return;
+	result->wanted = wanted;
+	result->grown = grown;
+}
+
+static void drain_slot(struct process *process, unsigned index, enum drain_mode mode, uint64_t now_ns,
+		       struct drain_result *result)
 {
 	struct slot_reader *reader = process->readers[index];
 	uint64_t unread = reader->head - reader->tail;
@@ -344,9 +361,8 @@ static void drain_slot(struct process *process, unsigned index, enum drain_mode 
 		reader->since_ns = cut ? reader->since_ns : 0;
 	}
 	result->words += reader->tail - before;
-	result->unread += reader->head - reader->tail;
-	if (unread > 0 && (result->chunk == 0 || reader->data_words / 4 < result->chunk))
-		result->chunk = reader->data_words / 4;
+	drain_add_ring(result, reader->head - reader->tail, chunk_words(process, reader, now_ns),
+		       reader->ended ? 0 : reader->grown);
 	if (cut && !process->cut)
 		process->first_reader = reader->tail == before ? index : index + 1;
 	process->cut |= cut;
@@ -401,6 +417,7 @@ static void read_head(struct process *process, unsigned index, bool last)
 		reader_damaged(process, reader, "its ring's positions make no sense");
 		return;
 	}
+	reader->grown = head > reader->head ? head - reader->head : 0;
 	reader->head = head;
 	reader->ended = state == RING_SLOT_ENDED;
 }
@@ -482,7 +499,7 @@ bool drain_process(struct process *process, enum drain_mode mode, uint64_t share
 	process->cut |= !drain_definitions(process, needed);
 	for (unsigned i = 0; i < process->reader_count && (process->share > 0 || !process->cut); i++) {
 		if (process->readers[(first + i) % process->reader_count])
-			drain_slot(process, (first + i) % process->reader_count, mode, result);
+			drain_slot(process, (first + i) % process->reader_count, mode, now_ns, result);
 	}
 	if (waiting || process->cut)
 		result->pressed = true;

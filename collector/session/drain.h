@@ -42,16 +42,18 @@ enum drain_mode {
 struct drain_result {
 	uint64_t words;	 /* words read from rings */
 	uint64_t unread; /* words left in them */
-	uint64_t chunk;	 /* least number of words that makes a ring worth reading; 0: see drain_chunk_words() */
+	/* Of the ring that has a chunk first, at the rate at which it grew since the round before: */
+	uint64_t wanted; /* words that it lacks for a chunk ... */
+	uint64_t grown;	 /* ... and by which it grew; 0: no ring grew */
 	bool pressed;	 /* a ring was half full, or a thread waits: the next round follows at once */
 	bool woken;	 /* a process has woken us: it is about to write */
 };
 
+/* Adds a ring to *result: its unread words, those that make it worth reading, and those by which it grew. */
+void drain_add_ring(struct drain_result *result, uint64_t unread, uint64_t chunk, uint64_t grown);
+
 /* The longest time for which an event stays in a ring. */
 uint64_t drain_gather_ns(const struct drain_tools *tools);
-
-/* The number of words that makes a chunk worth writing. */
-uint64_t drain_chunk_words(const struct drain_tools *tools, uint64_t now_ns);
 
 /*
  * Reads about `share` words. False: more are left for a later round, which begins with another thread. Adds to *result.

@@ -11,16 +11,14 @@ static int min_int(int one, int other)
 	return one < other ? one : other;
 }
 
-/* Time until the rings hold a chunk, at their current rate of filling; at most most_us. */
-static int until_chunk_us(const struct pace *pace, const struct drain_result *result, uint64_t written, uint64_t chunk,
-			  uint64_t now_ns, int most_us)
+/* Time until the first ring holds a chunk, at its current rate of filling; at most most_us. */
+static int until_chunk_us(const struct pace *pace, const struct drain_result *result, uint64_t now_ns, int most_us)
 {
-	uint64_t wanted = chunk > result->unread ? chunk - result->unread : 0;
 	uint64_t passed_us = (now_ns - pace->looked_ns) / 1000;
 
-	if (written == 0 || wanted * passed_us >= (uint64_t)most_us * written)
+	if (result->grown == 0 || result->wanted * passed_us >= (uint64_t)most_us * result->grown)
 		return most_us;
-	return (int)(wanted * passed_us / written);
+	return (int)(result->wanted * passed_us / result->grown);
 }
 
 /* Time until due_ns, in whole milliseconds as epoll_wait() counts; at most most_us. */
@@ -46,13 +44,12 @@ static int quiet_us(struct pace *pace, const struct pace_limits *limits, uint64_
 
 /* Twice the last sleep, within the limits. */
 static int busy_us(const struct pace *pace, const struct drain_result *result, const struct pace_limits *limits,
-		   uint64_t written, uint64_t now_ns)
+		   uint64_t now_ns)
 {
-	uint64_t chunk = result->chunk && result->chunk < limits->chunk_words ? result->chunk : limits->chunk_words;
 	int floor_us = limits->young ? YOUNG_US : SHORT_US, us = pace->us < SHORT_US ? SHORT_US : 2 * pace->us;
 
 	us = min_int(us, limits->young ? SHORT_US : min_int(limits->longest_us, limits->gather_us));
-	us = until_chunk_us(pace, result, written, chunk, now_ns, us);
+	us = until_chunk_us(pace, result, now_ns, us);
 	return us > floor_us ? us : floor_us;
 }
 
@@ -64,12 +61,10 @@ static int woken_us(const struct pace *pace)
 
 int pace_next(struct pace *pace, const struct drain_result *result, const struct pace_limits *limits, uint64_t now_ns)
 {
-	uint64_t found = result->words + result->unread;
-	uint64_t written = found > pace->left_words ? found - pace->left_words : 0;
 	bool quiet;
 	int us;
 
-	if (found > 0 || result->woken || result->pressed || pace->came_ns == 0)
+	if (result->words + result->unread > 0 || result->woken || result->pressed || pace->came_ns == 0)
 		pace->came_ns = now_ns;
 	quiet = now_ns - pace->came_ns >= QUIET_NS && limits->longest_us > limits->gather_us;
 	if (quiet)
@@ -79,11 +74,10 @@ int pace_next(struct pace *pace, const struct drain_result *result, const struct
 	else if (result->woken)
 		us = woken_us(pace);
 	else
-		us = busy_us(pace, result, limits, written, now_ns);
+		us = busy_us(pace, result, limits, now_ns);
 	if (!quiet)
 		pace->sleep = us > UNANNOUNCED_US ? RING_SLEEPS_UNTIL_FULL : RING_AWAKE;
 	pace->us = min_int(us, limits->longest_us);
 	pace->looked_ns = now_ns;
-	pace->left_words = result->unread;
 	return result->unread ? until_due_us(limits->due_ns, now_ns, pace->us) : pace->us;
 }

@@ -17,19 +17,17 @@
 #include "evprof/ring.h"
 
 struct pace {
-	uint64_t looked_ns;    /* start of the last round ... */
-	uint64_t left_words;   /* ... and the words that it left in the rings */
+	uint64_t looked_ns;    /* start of the last round */
 	uint64_t came_ns;      /* when written data was last found */
 	int us;		       /* the planned length of the last sleep */
 	enum ring_sleep sleep; /* announcement for the next sleep */
 };
 
 struct pace_limits {
-	uint64_t chunk_words; /* these are worth a round */
-	int longest_us;	      /* limit of a sleep */
-	int gather_us;	      /* longest stay of an event in a ring ... */
-	uint64_t due_ns;      /* ... whose contents are due at this time, if it is in the future */
-	bool young;	      /* a session has just begun: keep the backlog small for programs that end soon */
+	int longest_us;	 /* limit of a sleep */
+	int gather_us;	 /* longest stay of an event in a ring ... */
+	uint64_t due_ns; /* ... whose contents are due at this time, if it is in the future */
+	bool young;	 /* a session has just begun: keep the backlog small for programs that end soon */
 };
 
 /* Time until the next round, in us. result: of the last round, which began at now_ns. Sets pace->sleep. */

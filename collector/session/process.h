@@ -33,6 +33,7 @@ struct slot_reader {
 	uint64_t data_words;
 	uint64_t tail;
 	uint64_t head;	   /* as read at the start of the round; tail <= head <= tail + data_words */
+	uint64_t grown;	   /* the words by which head was further than in the round before */
 	uint64_t ticks;	   /* the time at tail */
 	uint64_t written;  /* the time of the last event in the trace */
 	uint64_t since_ns; /* when the oldest unread words were first seen; 0: none */

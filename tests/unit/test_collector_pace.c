@@ -3,6 +3,7 @@
  * made here: a round finds what has been written since the one before, and begins when the sleep before it is over.
  */
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "collector/session/pace.h"
 
@@ -11,33 +12,44 @@
 #define CHUNK 8192u
 #define GATHER_US 200000
 #define PATIENT_US 4000000
+#define RINGS 8
 
 static struct pace pace;
 static struct pace_limits limits;
-static uint64_t now_ns, unread, gathered_ns;
+static uint64_t now_ns, unread[RINGS], chunks, gathered_ns;
+static unsigned ring_count;
 
 static void setup(void)
 {
 	pace = (struct pace){0};
-	limits = (struct pace_limits){.chunk_words = CHUNK, .longest_us = PATIENT_US, .gather_us = GATHER_US};
+	limits = (struct pace_limits){.longest_us = PATIENT_US, .gather_us = GATHER_US};
 	now_ns = 5 * S;
-	unread = gathered_ns = 0;
+	memset(unread, 0, sizeof(unread));
+	chunks = gathered_ns = 0;
+	ring_count = 1;
 }
 
-/* A round that finds that number of words more, and reads them as drain.c does. Returns its sleep, which it takes. */
+/*
+ * A round that finds that number of words more in each ring, and reads them as drain.c does. Returns its sleep, which
+ * it takes.
+ */
 static int turn(uint64_t written)
 {
-	struct drain_result result = {.unread = unread + written};
+	struct drain_result result = {0};
 	bool gathered = now_ns - gathered_ns >= GATHER_US * UINT64_C(1000);
 	int us;
 
-	if (result.unread >= CHUNK || gathered) {
-		result.words = result.unread;
-		result.unread = 0;
+	for (unsigned i = 0; i < ring_count; i++) {
+		unread[i] += written;
+		if (unread[i] >= CHUNK || (gathered && unread[i])) {
+			result.words += unread[i];
+			unread[i] = 0;
+			chunks++;
+		}
+		drain_add_ring(&result, unread[i], CHUNK, written);
 	}
 	if (gathered && result.words)
 		gathered_ns = now_ns;
-	unread = result.unread;
 	limits.due_ns = gathered_ns + GATHER_US * UINT64_C(1000);
 	us = pace_next(&pace, &result, &limits, now_ns);
 	now_ns += (uint64_t)us * 1000;
@@ -107,6 +119,35 @@ Test(collector_pace, much)
 	rounds(S, 10000000);
 	count = rounds(S, 10000000);
 	cr_assert(count >= 900, "%u rounds in a second", count);
+}
+
+/* Together they hold a chunk nearly always, but a ring is read when it holds one itself. */
+Test(collector_pace, eight_rings)
+{
+	unsigned count;
+
+	ring_count = RINGS;
+	for (unsigned i = 0; i < RINGS; i++)
+		unread[i] = i * CHUNK / RINGS;
+	rounds(2 * S, 100000);
+	chunks = 0;
+	count = rounds(10 * S, 100000);
+	cr_assert_geq(chunks, 900);
+	cr_assert_leq(count, 4 * chunks, "%u rounds for %u chunks", count, (unsigned)chunks);
+}
+
+Test(collector_pace, the_first_ring_counts)
+{
+	struct drain_result result = {0};
+
+	drain_add_ring(&result, 700, 1000, 0);
+	cr_assert_eq(result.grown, 0, "a ring that does not grow has no time");
+	drain_add_ring(&result, 700, 1000, 10);
+	drain_add_ring(&result, 100, 1000, 100);
+	drain_add_ring(&result, 900, 1000, 2);
+	cr_assert(result.wanted == 900 && result.grown == 100, "%u words are missing, at %u a round",
+		  (unsigned)result.wanted, (unsigned)result.grown);
+	cr_assert_eq(result.unread, 2400);
 }
 
 Test(collector_pace, who_cannot_wake_us)
