@@ -60,7 +60,8 @@ int loop_wait(struct loop *loop, int timeout_us)
 	int left_us = wait_fraction(loop, timeout_us);
 
 	loop->next = 0;
-	loop->count = epoll_wait(loop->epoll_fd, loop->batch, LOOP_BATCH, left_us < 0 ? -1 : left_us / 1000);
+	/* Rounded up: what we wait for is not there before. */
+	loop->count = epoll_wait(loop->epoll_fd, loop->batch, LOOP_BATCH, left_us < 0 ? -1 : (left_us + 999) / 1000);
 	if (loop->count < 0) {
 		loop->count = 0;
 		return errno == EINTR ? 0 : -errno;

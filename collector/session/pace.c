@@ -11,14 +11,27 @@ static int min_int(int one, int other)
 	return one < other ? one : other;
 }
 
-/* Time until the first ring holds a chunk, at its current rate of filling; at most most_us. */
+static int max_int(int one, int other)
+{
+	return one > other ? one : other;
+}
+
+/*
+ * Time until the first ring holds a chunk, at its current rate of filling; at most most_us. A little more, as a round
+ * that comes too early reads nothing; but half of it for an announced sleep: a thread that has a chunk before has to
+ * connect to end it.
+ */
 static int until_chunk_us(const struct pace *pace, const struct drain_result *result, uint64_t now_ns, int most_us)
 {
 	uint64_t passed_us = (now_ns - pace->looked_ns) / 1000;
+	int us;
 
 	if (result->grown == 0 || result->wanted * passed_us >= (uint64_t)most_us * result->grown)
 		return most_us;
-	return (int)(result->wanted * passed_us / result->grown);
+	us = (int)(result->wanted * passed_us / result->grown);
+	if (us > UNANNOUNCED_US)
+		return max_int(us / 2, UNANNOUNCED_US);
+	return min_int(us + us / 8, min_int(most_us, UNANNOUNCED_US));
 }
 
 /* Time until due_ns, in whole milliseconds as epoll_wait() counts; at most most_us. */
@@ -42,15 +55,16 @@ static int quiet_us(struct pace *pace, const struct pace_limits *limits, uint64_
 	return quiet_ns / 1000 < (uint64_t)limits->longest_us ? (int)(quiet_ns / 1000) : limits->longest_us;
 }
 
-/* Twice the last sleep, within the limits. */
+/* Until there is a chunk, but at most twice the last sleep, or what no announcement is needed for. */
 static int busy_us(const struct pace *pace, const struct drain_result *result, const struct pace_limits *limits,
 		   uint64_t now_ns)
 {
 	int floor_us = limits->young ? YOUNG_US : SHORT_US, us = pace->us < SHORT_US ? SHORT_US : 2 * pace->us;
 
+	us = result->grown > 0 ? max_int(us, UNANNOUNCED_US) : us;
 	us = min_int(us, limits->young ? SHORT_US : min_int(limits->longest_us, limits->gather_us));
 	us = until_chunk_us(pace, result, now_ns, us);
-	return us > floor_us ? us : floor_us;
+	return max_int(us, floor_us);
 }
 
 /* Woken with little to read yet: more is likely to come. */
