@@ -36,9 +36,11 @@ struct events {
 struct events_buffer {
 	uint64_t words[EVENTS_WORDS_MAX];
 	uint64_t extra[EVENTS_WORDS_MAX];
-	uint32_t heads[EVENTS_WORDS_MAX];
 	uint32_t ticks[EVENTS_WORDS_MAX];
-	uint8_t payload[EVENTS_PAYLOAD_MAX_BYTES];
+	union {
+		uint32_t heads[EVENTS_WORDS_MAX]; /* the first column of the payload: they stay in their place */
+		uint8_t payload[EVENTS_PAYLOAD_MAX_BYTES];
+	};
 };
 
 /* Splits the first `count` words of the buffer. start_ticks: time before the first. */

@@ -66,7 +66,8 @@ static void ticks_planes(const uint32_t *ticks, size_t count, uint8_t *out)
 size_t columns_pack(uint8_t *out, const uint32_t *heads, const uint32_t *ticks, size_t events, const uint64_t *extra,
 		    size_t extras)
 {
-	memcpy(out, heads, events * 4);
+	if ((const void *)heads != out)
+		memcpy(out, heads, events * 4);
 	ticks_planes(ticks, events, out + events * 4);
 	extra_planes(extra, extras, out + events * 8);
 	return events * 8 + extras * 8;

@@ -8,7 +8,7 @@
 
 /*
  * Writes the columns of that many events with that many extra words to out, which has 8 bytes for each of both. Returns
- * the bytes written.
+ * the bytes written. The heads may be at the beginning of out already.
  */
 size_t columns_pack(uint8_t *out, const uint32_t *heads, const uint32_t *ticks, size_t events, const uint64_t *extra,
 		    size_t extras);
