@@ -8,6 +8,15 @@
 #include "collector/ring/events.h"
 #include "tools/trace/chunk.h"
 #include "tools/trace/reader.h"
+#include "tools/shared/file/columns.h"
+
+/* What machines without SSE2 have. */
+#undef __SSE2__
+#define columns_pack plain_columns_pack
+#define columns_parts plain_columns_parts
+#include "tools/shared/file/columns.c"
+#undef columns_pack
+#undef columns_parts
 
 static struct events_buffer *buffer;
 
@@ -181,5 +190,29 @@ Test(collector_events, what_the_reader_unpacks_is_what_was_split)
 		cr_assert_eq(join_words(&unpacked, again), count);
 		cr_assert_eq(memcmp(words, again, count * sizeof(words[0])), 0);
 		trace_payload_done(&payload);
+	}
+}
+
+/* Every number that is left after registers are full, with ticks of one byte and of four. */
+Test(collector_events, columns_are_the_same_on_all_machines)
+{
+	static uint32_t heads[1000], ticks[1000];
+	static uint64_t extra[1000];
+	static uint8_t fast[16 * 1000], plain[16 * 1000];
+
+	for (unsigned turn = 0; turn < 2000; turn++) {
+		size_t events = turn < 100 ? turn : (size_t)rand() % 1000, extras = (size_t)rand() % 1000;
+		size_t bytes = (events + extras) * 8;
+
+		for (size_t i = 0; i < 1000; i++) {
+			heads[i] = (uint32_t)rand() * 3u;
+			ticks[i] = turn % 2 ? (uint32_t)rand() * 3u : (uint32_t)rand() % 256;
+			extra[i] = (uint64_t)rand() << 40 ^ (uint64_t)rand() << 17 ^ (uint64_t)rand();
+		}
+		memset(fast, 1, sizeof(fast));
+		memset(plain, 1, sizeof(plain));
+		cr_assert_eq(columns_pack(fast, heads, ticks, events, extra, extras), bytes);
+		cr_assert_eq(plain_columns_pack(plain, heads, ticks, events, extra, extras), bytes);
+		cr_assert_eq(memcmp(fast, plain, sizeof(fast)), 0, "%zu events, %zu extra words", events, extras);
 	}
 }

@@ -3,6 +3,69 @@
 
 #include <string.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#ifdef __SSE2__
+
+/*
+ * Takes 16 words of four or eight bytes at a time, in as many registers. Each of their bytes has a number: the
+ * register's, and that in the register. Pairs of registers that are half of all apart are interleaved, which turns the
+ * bits of that number by one place. Its upper four bits say which word it is; after four rounds the lower four do.
+ */
+#define AT_ONCE 16
+#define BYTES_MAX 8
+
+static inline void transpose(__m128i *rows, unsigned count)
+{
+	__m128i turned[BYTES_MAX];
+
+#pragma GCC unroll 4
+	for (unsigned round = 0; round < 4; round++) {
+#pragma GCC unroll 4
+		for (unsigned i = 0; i < count / 2; i++) {
+			turned[2 * i] = _mm_unpacklo_epi8(rows[i], rows[i + count / 2]);
+			turned[2 * i + 1] = _mm_unpackhi_epi8(rows[i], rows[i + count / 2]);
+		}
+#pragma GCC unroll 8
+		for (unsigned i = 0; i < count; i++)
+			rows[i] = turned[i];
+	}
+}
+
+static inline void planes(const uint8_t *words, unsigned bytes, size_t count, uint8_t *out)
+{
+	__m128i rows[BYTES_MAX];
+	size_t i = 0;
+
+	for (; i + AT_ONCE <= count; i += AT_ONCE) {
+#pragma GCC unroll 8
+		for (unsigned row = 0; row < bytes; row++)
+			rows[row] = _mm_loadu_si128((const __m128i *)(const void *)(words + i * bytes) + row);
+		transpose(rows, bytes);
+#pragma GCC unroll 8
+		for (unsigned plane = 0; plane < bytes; plane++)
+			_mm_storeu_si128((__m128i *)(void *)(out + plane * count + i), rows[plane]);
+	}
+	for (; i < count; i++) {
+		for (unsigned plane = 0; plane < bytes; plane++)
+			out[plane * count + i] = words[i * bytes + plane];
+	}
+}
+
+static void extra_planes(const uint64_t *words, size_t count, uint8_t *out)
+{
+	planes((const uint8_t *)words, sizeof(words[0]), count, out);
+}
+
+static void ticks_planes(const uint32_t *ticks, size_t count, uint8_t *out)
+{
+	planes((const uint8_t *)ticks, sizeof(ticks[0]), count, out);
+}
+
+#else
+
 /* Transposes eight words into eight bytes of each plane, in three rounds that swap blocks of 1, 2 and 4 bytes. */
 static void transpose_8(const uint64_t in[8], uint64_t out[8])
 {
@@ -62,6 +125,8 @@ static void ticks_planes(const uint32_t *ticks, size_t count, uint8_t *out)
 			memset(out, 0, count);
 	}
 }
+
+#endif
 
 size_t columns_pack(uint8_t *out, const uint32_t *heads, const uint32_t *ticks, size_t events, const uint64_t *extra,
 		    size_t extras)
