@@ -149,7 +149,8 @@ int trace_output_open(struct trace_output *trace, struct trace_packer *packer, c
 		trace->kept.rotates = may_rotate(trace, fd);
 	trace->writer.indexes_later = kept_is_noted(&trace->kept);
 	if (error && fd >= 0) {
-		close(fd);
+		trace->writer.fd = fd;
+		trace_writer_close(&trace->writer); /* it would close the number again at the end */
 		if (!nowhere)
 			unlink(trace->path);
 	}

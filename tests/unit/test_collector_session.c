@@ -34,6 +34,16 @@ static char socket_name[64];
 static char folder[64];
 static char output[128]; /* template */
 
+static bool no_holes; /* as with a file system that takes back no part of a file */
+
+int fallocate(int fd, int mode, off_t offset, off_t length)
+{
+	if (!no_holes || !(mode & FALLOC_FL_PUNCH_HOLE))
+		return (int)syscall(SYS_fallocate, fd, mode, offset, length);
+	errno = EOPNOTSUPP;
+	return -1;
+}
+
 static void set_up(void)
 {
 	struct collector_config config = {.private = true};
@@ -1275,6 +1285,31 @@ Test(collector_session, a_disk_that_is_full_from_the_beginning_leaves_no_file)
 	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_FAILED);
 	snprintf(path, sizeof(path), "%s/prog.evp", folder);
 	cr_assert_neq(access(path, F_OK), 0);
+	fake_target_free(&target);
+}
+
+/* Closed again at the end of its session, the number may be another trace's. */
+Test(collector_session, a_trace_that_cannot_be_kept_is_closed_once)
+{
+	struct fake_target target;
+	int fds[32];
+
+	collector.private = false;
+	collector.tools.output_dir = folder;
+	collector.tools.output_template = "%n.evp";
+	collector.tools.keep = (struct setting_keep){.ns = 1000000000};
+	no_holes = true;
+	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
+	join(&target, (struct fake_join){.program = "prog"});
+	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_FAILED);
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+		fds[i] = dup(STDERR_FILENO);
+	leave(&target);
+	for (unsigned i = 0; i < 2000 && collector.sessions; i++)
+		turn(1);
+	cr_assert_not(collector.sessions);
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+		cr_expect_eq(close(fds[i]), 0, "%d", fds[i]);
 	fake_target_free(&target);
 }
 
