@@ -74,26 +74,33 @@ static bool is_stderr(void)
 }
 
 /*
- * A write must not end a program that writes nothing to stderr itself if a pipe has no reader, nor block it if the pipe
- * is full, nor stop a background job if the terminal stops those that write (stty tostop): the terminal takes the line
- * of a thread that blocks SIGTTOU. A SIGPIPE that was pending before is the program's.
+ * A write must not end a program that writes nothing to stderr itself if a pipe has no reader or a file has the largest
+ * size allowed, nor block it if the pipe is full, nor stop a background job if the terminal stops those that write
+ * (stty tostop): the terminal takes the line of a thread that blocks SIGTTOU. A SIGPIPE or SIGXFSZ that was pending
+ * before is the program's.
  */
 static void write_line(const char *line, size_t bytes)
 {
 	const struct timespec at_once = {0};
 	struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
-	sigset_t broken, blocked, before, pending;
+	sigset_t ours, blocked, before, pending;
+	int number = 0;
 
 	if (!is_stderr() || poll(&out, 1, FULL_WAIT_MS) != 1)
 		return;
-	sigemptyset(&broken);
-	sigaddset(&broken, SIGPIPE);
-	blocked = broken;
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGPIPE);
+	sigaddset(&blocked, SIGXFSZ);
 	sigaddset(&blocked, SIGTTOU);
 	if (sigpending(&pending) || pthread_sigmask(SIG_BLOCK, &blocked, &before))
 		return;
-	if (write(STDERR_FILENO, line, bytes) < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
-		sigtimedwait(&broken, NULL, &at_once);
+	if (write(STDERR_FILENO, line, bytes) < 0)
+		number = errno == EPIPE ? SIGPIPE : errno == EFBIG ? SIGXFSZ : 0;
+	if (number && !sigismember(&pending, number)) {
+		sigemptyset(&ours);
+		sigaddset(&ours, number);
+		sigtimedwait(&ours, NULL, &at_once);
+	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 

@@ -233,6 +233,21 @@ SCENARIO(export, mistakes, SCENARIO_ONCE)
 	expect(outcome, outcome->status > 0 && *outcome->err, "a wrong verb gets a line");
 }
 
+/* What is begun of the output does not stay. */
+SCENARIO_SOME(export, larger_than_a_file_may_be, SUPPORTED)
+{
+	struct outcome *program = run(.python = python, .args = {"@counting.py", "1", "calls", "2000"});
+	struct outcome *outcome =
+	    run(.how = JOB_BARE, .directory = program->directory,
+		.args = {"sh", "-c",
+			 "(ulimit -c 0; ulimit -f 8; exec \"$0\" export --format chrome -o x.json \"$1\"); "
+			 "status=$?; ls; exit $status",
+			 "%B/evprof", program->trace});
+
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "File too large"), "it is reported");
+	expect(outcome, !strstr(outcome->out, "x.json"), "nothing is left behind");
+}
+
 /* ---- the heap -------------------------------------------------------------------------------------------------- */
 
 /* Five arrays that live for a while; the program says when each was there and when it was gone, since it began. */

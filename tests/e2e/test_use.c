@@ -560,15 +560,19 @@ SCENARIO_SOME(use, stderr_that_stops_jobs, SUPPORTED)
 	json_decref(expect_trace(outcome, 1));
 }
 
-/* A wrong variable gets its line before Python ignores SIGPIPE; evprof run has its own line, after the program. */
-SCENARIO(use, stderr_closed_by_its_reader, SUPPORTED)
+/*
+ * The command ends with status 5 although stderr is one where a write ends who writes. A wrong variable gets its line
+ * before Python ignores the signal; evprof run has its own line, after the program.
+ */
+static void expect_not_ended(const struct python *python, const char *before, const char *after)
 {
 	static const char *const starts[] = {"EVPROF_NO_SUCH=1 LD_PRELOAD=$0/libevprof.so \"$@\"",
 					     "$0/evprof run -- \"$@\""};
 
 	for (int i = 0; i < 2; i++) {
-		char *line = text("{ sleep 0.3; %s; echo $? >status; } 2>&1 >/dev/null | true", starts[i]);
-		struct job job = {.how = JOB_BARE, .args = {"env", "--default-signal=PIPE", "sh", "-c", line, "%B"}};
+		char *line = text("%s%s%s", before, starts[i], after);
+		struct job job = {.how = JOB_BARE,
+				  .args = {"env", "--default-signal=PIPE,XFSZ", "sh", "-c", line, "%B"}};
 		struct outcome *outcome;
 		char *status;
 		int n = 6;
@@ -576,7 +580,10 @@ SCENARIO(use, stderr_closed_by_its_reader, SUPPORTED)
 		for (int k = 0; python->command[k]; k++)
 			job.args[n++] = python->command[k];
 		job.args[n++] = "-c";
-		job.args[n] = "import signal, sys; signal.signal(signal.SIGPIPE, signal.SIG_DFL); sys.exit(5)";
+		job.args[n] = "import signal, sys\n"
+			      "for number in signal.SIGPIPE, signal.SIGXFSZ:\n"
+			      "    signal.signal(number, signal.SIG_DFL)\n"
+			      "sys.exit(5)";
 		outcome = job_run(&job);
 		status = file_read(text("%s/status", outcome->directory), NULL);
 		expect(outcome, status && !strcmp(status, "5\n"), "%s: the status is %s", starts[i],
@@ -584,6 +591,17 @@ SCENARIO(use, stderr_closed_by_its_reader, SUPPORTED)
 		free(status);
 		free(line);
 	}
+}
+
+SCENARIO(use, stderr_closed_by_its_reader, SUPPORTED)
+{
+	expect_not_ended(python, "{ sleep 0.3; ", "; echo $? >status; } 2>&1 >/dev/null | true");
+}
+
+SCENARIO(use, stderr_of_the_largest_size_allowed, SUPPORTED)
+{
+	expect_not_ended(python, "truncate -s 204800000 log; (ulimit -c 0; ulimit -f 400000; ",
+			 ") 2>>log; echo $? >status");
 }
 
 /* The number of a closed stderr is that of the next file that the program opens. */

@@ -2,7 +2,9 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -56,4 +58,23 @@ Test(log_line, stderr_becomes_the_programs_data)
 	cr_expect_not(is_written_to_file(O_WRONLY));
 	cr_assert(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends));
 	cr_expect_not(is_written(ends[1], ends[0]));
+}
+
+/* A file that has the largest size allowed takes no line, and the write has a signal that ends the program. */
+Test(log_line, stderr_is_a_file_at_its_limit)
+{
+	const struct rlimit none = {.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
+	sigset_t set, pending;
+
+	cr_assert(!setrlimit(RLIMIT_FSIZE, &none));
+	cr_expect_not(is_written_to_file(O_WRONLY | O_APPEND));
+	cr_assert(!sigpending(&pending));
+	cr_expect_not(sigismember(&pending, SIGXFSZ));
+	sigemptyset(&set);
+	sigaddset(&set, SIGXFSZ);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	raise(SIGXFSZ);
+	cr_expect_not(is_written_to_file(O_WRONLY | O_APPEND));
+	cr_assert(!sigpending(&pending));
+	cr_expect(sigismember(&pending, SIGXFSZ), "it was pending before");
 }

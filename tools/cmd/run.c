@@ -371,8 +371,9 @@ static int record_program(const struct request *request, const struct run_places
 		free(problem);
 		return (error == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN) << 8;
 	}
-	/* The exit status must be the program's, even if stderr is a closed pipe. */
+	/* The exit status must be the program's, even if stderr is a closed pipe or a file at its size limit. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	summary = run_session_summary(session, &seconds);
 	if (summary)
 		print_summary(summary, &program, &end, request->quiet);

@@ -36,7 +36,6 @@ static void become(char *const arguments[], int errors)
 	sigset_t none;
 
 	sigemptyset(&none);
-	signal(SIGXFSZ, SIG_IGN); /* a write fails instead, which is reported */
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setrlimit(RLIMIT_FSIZE, &limit);
 	dup2(null, 0);

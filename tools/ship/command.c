@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +102,7 @@ bool ship_command(char *const *command, const char *path, const char *name, int 
 	if (child == 0) {
 		signal(SIGTERM, SIG_DFL);
 		signal(SIGINT, SIG_DFL);
+		signal(SIGXFSZ, SIG_DFL);
 		become(command, path, name);
 	}
 	return child > 0 && ship_wait(child, timeout_ms);
