@@ -39,10 +39,17 @@ static void cut_to_bound(struct wait_budget *budget, int64_t begin_us, int64_t b
 		;
 }
 
+/* What a step takes longer than the bound is no wait: the program was stopped (docker pause, SIGSTOP). */
+static int64_t step_us(int64_t begin_us, int64_t now_us, int64_t bound_us)
+{
+	return now_us - begin_us < bound_us ? now_us - begin_us : bound_us;
+}
+
 void wait_budget_charge(struct wait_budget *budget, int64_t begin_us, int64_t now_us, int64_t bound_us)
 {
 	int64_t charged_us = atomic_exchange(&budget->charged_us, now_us);
 
+	begin_us = now_us - step_us(begin_us, now_us, bound_us);
 	cut_to_bound(budget, begin_us, bound_us);
 	if (begin_us < charged_us)
 		begin_us = charged_us;
@@ -75,8 +82,8 @@ bool wait_is_allowed(void)
 }
 
 /*
- * Sleeps one step and returns the time after it. The slept time counts at least, because a library may stop the clock
- * for the program.
+ * Sleeps one step and returns the time after it, which it counts. The slept time counts at least, because a library may
+ * stop the clock for the program.
  */
 static int64_t wait_a_step(int64_t begin_us)
 {
@@ -87,13 +94,14 @@ static int64_t wait_a_step(int64_t begin_us)
 	if (now_us < least_us)
 		now_us = least_us;
 	wait_budget_charge(&wait_budget, begin_us, now_us, wait_bound_us());
+	atomic_fetch_add(&process->header->waited_us, (uint64_t)step_us(begin_us, now_us, wait_bound_us()));
 	return now_us;
 }
 
 int wait_unless_gone(int (*done)(const void *what), const void *what)
 {
 	struct ring_header *header = process->header;
-	int64_t begin_us = (int64_t)process_now_us(), now_us = begin_us;
+	int64_t now_us = (int64_t)process_now_us();
 	struct watch watch;
 	bool gone = false;
 
@@ -111,7 +119,6 @@ int wait_unless_gone(int (*done)(const void *what), const void *what)
 	}
 	atomic_store(&header->waiting, 0);
 	atomic_fetch_add(&header->waits, 1);
-	atomic_fetch_add(&header->waited_us, (uint64_t)(now_us - begin_us));
 	if (done(what))
 		return 1;
 	if (gone)

@@ -61,7 +61,7 @@ struct wait_budget {
 /* At most this bound. 0: no thread may wait. */
 int64_t wait_budget_left(const struct wait_budget *budget, int64_t now_us, int64_t bound_us);
 
-/* A thread has waited from begin_us to now_us. */
+/* A thread has waited from begin_us to now_us, and for the bound at most: else the program was stopped meanwhile. */
 void wait_budget_charge(struct wait_budget *budget, int64_t begin_us, int64_t now_us, int64_t bound_us);
 
 #endif

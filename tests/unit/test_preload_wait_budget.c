@@ -78,3 +78,12 @@ Test(wait_budget, threads_that_wait_at_once_pay_once)
 		charge(60000 + thread * 100, 60100 + thread * 100);
 	cr_assert_eq(left(60400), BOUND - 400, "one after the other they pay each");
 }
+
+/* docker pause, SIGSTOP or Ctrl-Z: the time in which the whole program was stopped is no wait. */
+Test(wait_budget, a_stop_during_a_wait_takes_the_bound)
+{
+	charge(50000, 50100);
+	charge(50100, 50100 + 30 * BOUND);
+	cr_assert_eq(left(50100 + 30 * BOUND), 0);
+	cr_assert_eq(left(50100 + 31 * BOUND), BOUND / WAIT_BUDGET_PART, "there is no debt");
+}
