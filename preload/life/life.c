@@ -72,6 +72,7 @@ static int join_collector(int start)
 	scratch = mmap(NULL, HANDSHAKE_SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (scratch == MAP_FAILED) {
 		r = -ENOMEM;
+		handshake_absent("no memory to join a collector", r);
 		goto left;
 	}
 	r = join_with_ring(start, scratch);

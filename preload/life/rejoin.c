@@ -120,8 +120,10 @@ static bool join_again(void)
 		return false;
 	}
 	scratch = mmap(NULL, HANDSHAKE_SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (scratch == MAP_FAILED)
+	if (scratch == MAP_FAILED) {
+		log_no_rejoin("has no memory to join another one");
 		return false;
+	}
 	connection = handshake_connect(WIRE_START_REJOIN, scratch);
 	if (connection >= 0) {
 		joined = move_to(connection, scratch);

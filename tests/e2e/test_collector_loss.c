@@ -519,6 +519,35 @@ SCENARIO(collector_loss, few_descriptors, SUPPORTED)
 	}
 }
 
+/* There is no memory for its message to the collector. */
+SCENARIO(collector_loss, child_without_memory_to_join, SUPPORTED)
+{
+	static const char program[] = "import os, resource\n"
+				      "def leaf():\n"
+				      "    pass\n"
+				      "leaf()\n"
+				      "hard = resource.getrlimit(resource.RLIMIT_AS)[1]\n"
+				      "resource.setrlimit(resource.RLIMIT_AS, (4096, hard))\n"
+				      "pid = os.fork()\n"
+				      "if not pid:\n"
+				      "    leaf()\n"
+				      "    os._exit(0)\n"
+				      "resource.setrlimit(resource.RLIMIT_AS, (hard, hard))\n"
+				      "print(os.waitpid(pid, 0)[1])\n";
+	struct outcome *outcome;
+
+	if (built_with_asan())
+		cr_skip_test("the sanitizer takes memory in the child");
+	outcome = run(.python = python, .args = {"-c", program});
+	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "0\n"), "it runs");
+	expect(outcome,
+	       strstr(outcome->err, "no memory to join a collector: Cannot allocate memory; this process is "
+				    "not recorded"),
+	       "the line says why the child is not recorded");
+	expect(outcome, stderr_evprof_lines(outcome) == 2, "%u lines are said", stderr_evprof_lines(outcome));
+	json_decref(expect_trace(outcome, 1));
+}
+
 /* The line of its session's owner does not have it: the trace of the others is as it should be. */
 SCENARIO(collector_loss, child_that_is_refused, SUPPORTED)
 {
