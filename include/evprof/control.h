@@ -169,8 +169,9 @@
 
 /*
  * The number of descriptors of a collector that serves one process at a time: standard streams, socket, epoll, signals,
- * trace, the connection, those that come with the message, and two to check these. It cannot work with a lower limit.
+ * trace, the two of the process, and those that are free when it accepts a connection (server.c): the connection, the
+ * two that come with the message, and two to check these. It cannot work with a lower limit.
  */
-#define CONTROL_COLLECTOR_FDS 12
+#define CONTROL_COLLECTOR_FDS 14
 
 #endif

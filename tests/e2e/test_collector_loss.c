@@ -489,7 +489,7 @@ SCENARIO(collector_loss, limits_of_the_program, SUPPORTED)
 /* Below what a collector needs, the program gets a line and does not wait for one that can do nothing. */
 SCENARIO(collector_loss, few_descriptors, SUPPORTED)
 {
-	static const char *const ulimits[] = {"ulimit -n 7", "ulimit -n 11", "ulimit -n 12", "ulimit -S -n 8"};
+	static const char *const ulimits[] = {"ulimit -n 7", "ulimit -n 13", "ulimit -n 14", "ulimit -S -n 8"};
 
 	if (!runs_by_default(python))
 		return;
