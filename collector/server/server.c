@@ -52,6 +52,7 @@ struct server {
 	struct server_handler handler;
 	struct server_config config;
 	bool paused;	    /* out of descriptors: not in the loop until some are free */
+	bool paused_said;   /* and no connection was accepted since */
 	bool more;	    /* the last round could not accept all connections */
 	struct peer *peers; /* newest first */
 	unsigned peer_count;
@@ -426,7 +427,9 @@ static void pause_accepting(struct server *server)
 {
 	if (server->paused)
 		return;
-	log_error("no descriptor left: new processes wait (raise the limit of open files)");
+	if (!server->paused_said)
+		log_error("no descriptor left: new processes wait (raise the limit of open files)");
+	server->paused_said = true;
 	loop_remove(server->loop, &server->source);
 	server->paused = true;
 }
@@ -476,6 +479,7 @@ static bool accept_all(struct server *server)
 				pause_accepting(server);
 			break;
 		}
+		server->paused_said = false;
 		error = add_peer(server, fd);
 		if (error) {
 			log_error("cannot serve a connection: %s", strerror(-error));

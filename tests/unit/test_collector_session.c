@@ -35,12 +35,21 @@ static char folder[64];
 static char output[128]; /* template */
 
 static bool no_holes; /* as with a file system that takes back no part of a file */
+static int accept_error;
 
 int fallocate(int fd, int mode, off_t offset, off_t length)
 {
 	if (!no_holes || !(mode & FALLOC_FL_PUNCH_HOLE))
 		return (int)syscall(SYS_fallocate, fd, mode, offset, length);
 	errno = EOPNOTSUPP;
+	return -1;
+}
+
+int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
+{
+	if (!accept_error)
+		return (int)syscall(SYS_accept4, fd, address, length, flags);
+	errno = accept_error;
 	return -1;
 }
 
@@ -1145,6 +1154,34 @@ Test(collector_session, joins_wait_for_descriptors)
 	fake_target_free(&root);
 	for (unsigned i = 0; i < 6; i++)
 		fake_target_free(&targets[i]);
+}
+
+/* ENFILE: the host has no descriptor left, and our own limit is far. Each round of the loop tries again. */
+Test(collector_session, a_host_without_descriptors_has_one_line)
+{
+	struct fake_target root, child;
+	char lines[4096] = "";
+	const char *line;
+	pid_t pid;
+
+	cr_redirect_stderr();
+	begin(&root);
+	cr_assert_eq(fake_target_new(&child, RING_BYTES_MIN, 8), 0);
+	accept_error = ENFILE;
+	pid = start_child(&child, (struct fake_join){.program = "child"});
+	turn(30);
+	accept_error = 0;
+	turn(30);
+	cr_expect_eq(fake_collector_state(&child), RING_COLLECTOR_ATTACHED);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	leave(&root);
+	cr_assert(turn_until(&root, RING_COLLECTOR_FINISHED));
+	cr_assert_gt(fread(lines, 1, sizeof(lines) - 1, cr_get_redirected_stderr()), 0);
+	line = strstr(lines, "no descriptor left");
+	cr_expect(line && !strstr(line + 1, "no descriptor left"), "%s", lines);
+	fake_target_free(&root);
+	fake_target_free(&child);
 }
 
 Test(collector_session, a_child_that_never_joins_is_not_waited_for_long)
