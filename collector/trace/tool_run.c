@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -36,15 +37,46 @@ static int find_evprof(char path[PATH_MAX])
 	return access(path, X_OK) < 0 ? -errno : 0;
 }
 
+/* A run that nobody waits for: read until its end, so that it is no zombie then. */
+struct left {
+	struct loop_source source;
+	struct loop *loop;
+	struct left *next;
+};
+
+static struct left *all_left;
+
+/* Reaps it and closes its pidfd. False: it runs. */
+static bool reap(struct loop *loop, struct loop_source *source, siginfo_t *info)
+{
+	*info = (siginfo_t){0};
+	if (waitid(P_PIDFD, (id_t)source->fd, info, WEXITED | WNOHANG) == 0 && info->si_pid == 0)
+		return false;
+	loop_remove(loop, source);
+	close(source->fd);
+	return true;
+}
+
+static void left_ended(struct loop_source *source)
+{
+	struct left *left = LOOP_OWNER(source, struct left, source), **link = &all_left;
+	siginfo_t info;
+
+	if (!reap(left->loop, source, &info))
+		return;
+	while (*link != left)
+		link = &(*link)->next;
+	*link = left->next;
+	free(left);
+}
+
 static void run_ended(struct loop_source *source)
 {
 	struct tool_run *run = LOOP_OWNER(source, struct tool_run, source);
-	siginfo_t info = {0};
+	siginfo_t info;
 
-	if (waitid(P_PIDFD, (id_t)source->fd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
+	if (!reap(run->loop, source, &info))
 		return;
-	loop_remove(run->loop, source);
-	close(source->fd);
 	run->running = false;
 	run->status = info.si_code == CLD_EXITED ? info.si_status : -1;
 	run->failed = run->status != 0;
@@ -123,11 +155,25 @@ void tool_run_wait(struct tool_run *run, int ms)
 
 void tool_run_leave(struct tool_run *run)
 {
+	struct left *left;
+
 	if (!run->running)
 		return;
-	loop_remove(run->loop, &run->source);
-	close(run->source.fd);
 	run->running = false;
+	loop_remove(run->loop, &run->source);
+	left = malloc(sizeof(*left));
+	if (!left) { /* a zombie, until the collector ends */
+		close(run->source.fd);
+		return;
+	}
+	*left =
+	    (struct left){.source = {.fd = run->source.fd, .ready = left_ended}, .loop = run->loop, .next = all_left};
+	if (loop_add(left->loop, &left->source) < 0) {
+		close(left->source.fd);
+		free(left);
+		return;
+	}
+	all_left = left;
 }
 
 static void end_run(struct tool_run *run, int number)
