@@ -18,7 +18,7 @@ includes() { # FILE: lines "<name>" or "\"name\"" of its include directives
 }
 
 libc="assert complex ctype dirent dlfcn elf endian err errno fcntl fenv fnmatch glob inttypes langinfo libgen limits link
-locale malloc math netdb poll pthread pwd regex sched semaphore setjmp signal spawn stdalign stdarg stdatomic stdbool stddef
+locale malloc math netdb poll pthread pty pwd regex sched semaphore setjmp signal spawn stdalign stdarg stdatomic stdbool stddef
 stdint stdio stdio_ext stdlib stdnoreturn string strings syscall termios time ucontext uchar unistd utime wchar wctype
 cpuid x86intrin immintrin emmintrin tmmintrin smmintrin nmmintrin arm_neon arm_acle features getopt grp"
 

@@ -7,7 +7,7 @@
  *   pthread_setspecific  a Python found by dlopen() starts; until 3.11: a thread gets its thread state
  *   sem_post             until 3.11: Python has created a thread state; until 3.7: requests from outside (requests.h)
  *   pthread_create       where stacks are sampled: threading may have named the thread
- *   fork                 the event, with the child's pid
+ *   fork, forkpty        the event, with the child's pid
  *   execv ...            the event; the new image joins by itself
  *   _exit, _Exit         os._exit() runs no destructors
  *   kill                 Python ends itself by SIGINT
@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <pty.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -64,6 +65,7 @@ typedef int limit_number;
 	X(pthread_create)                                                                                              \
 	X(pthread_setspecific)                                                                                         \
 	X(fork)                                                                                                        \
+	X(forkpty)                                                                                                     \
 	X(execv)                                                                                                       \
 	X(execve)                                                                                                      \
 	X(execvp)                                                                                                      \
@@ -197,23 +199,70 @@ PUBLIC RELEASES int sem_post(sem_t *semaphore)
 	return result;
 }
 
-PUBLIC pid_t fork(void)
+/* What note_fork() finds before a fork: it is one of this process, and of os.fork() or os.forkpty(). */
+struct noted_fork {
+	bool here, expected;
+};
+
+static struct noted_fork note_fork(void)
 {
-	int expected = bootstrap_forking;
-	pid_t pid;
+	struct noted_fork noted = {.expected = bootstrap_forking};
 
 	bootstrap_forking = 0;
 	look_for_python();
-	if (!is_this_process())
-		return REAL(fork)();
-	if (expected)
+	noted.here = is_this_process();
+	if (noted.here && noted.expected)
 		atomic_fetch_add(&process->header->forks, 1);
-	pid = REAL(fork)();
-	if (pid > 0)
+	return noted;
+}
+
+static pid_t note_forked(struct noted_fork noted, pid_t pid)
+{
+	if (noted.here && pid > 0)
 		put_event(WIRE_FORK, (uint64_t)pid);
-	if (pid == 0 && expected)
+	if (noted.here && pid == 0 && noted.expected)
 		sampling_begin();
 	return pid;
+}
+
+/* Until glibc 2.33 forkpty() calls the program's fork(), this one. */
+static __thread bool in_forkpty __attribute__((tls_model("initial-exec")));
+
+PUBLIC pid_t fork(void)
+{
+	struct noted_fork noted;
+
+	if (in_forkpty)
+		return REAL(fork)();
+	noted = note_fork();
+	return note_forked(noted, REAL(fork)());
+}
+
+/* Until then it is in libutil, too, which may have been loaded after this library. */
+static __typeof__(forkpty) *find_forkpty(void)
+{
+	void *libutil = REAL(forkpty) ? NULL : REAL(dlopen)("libutil.so.1", RTLD_LAZY | RTLD_NOLOAD);
+
+	if (libutil)
+		*(void **)&real.forkpty = dlsym(libutil, "forkpty");
+	return real.forkpty;
+}
+
+PUBLIC pid_t forkpty(int *terminal, char *name, const struct termios *settings, const struct winsize *size)
+{
+	__typeof__(forkpty) *real_forkpty = find_forkpty();
+	struct noted_fork noted;
+	pid_t pid;
+
+	if (!real_forkpty) {
+		errno = ENOSYS;
+		return -1;
+	}
+	noted = note_fork();
+	in_forkpty = true;
+	pid = real_forkpty(terminal, name, settings, size);
+	in_forkpty = false;
+	return note_forked(noted, pid);
 }
 
 static void put_exec(void)

@@ -75,6 +75,18 @@ SCENARIO(processes, fork, SUPPORTED)
 }
 ALSO_CALLS_ONLY(processes, fork)
 
+/* With the library that has it, or where it calls the program's fork() (until glibc 2.33): one event. */
+SCENARIO(processes, fork_of_a_terminal, SUPPORTED)
+{
+	struct outcome *outcome = expect_tree(python, "pty_forks", 5, 4);
+	json_t *info = trace_info(outcome->trace);
+
+	expect(outcome, info_events(info, "fork") == 4, "four forks, not %ld", info_events(info, "fork"));
+	json_decref(info);
+	outcome = run(.python = python, .args = {"@processes.py", "pty_forks"}, .env = {"EVPROF_EVENTS=sample"});
+	json_decref(expect_trace(outcome, 5));
+}
+
 SCENARIO(processes, fork_of_fork, SUPPORTED)
 {
 	expect_tree(python, "fork_of_fork", 3, 2);

@@ -27,6 +27,20 @@ def forks():
         assert os.waitpid(pid, 0)[1] == i << 8
 
 
+def pty_forks():
+    pid, terminal = os.forkpty()
+    if pid == 0:
+        in_child()
+        os._exit(3)
+    try:
+        while os.read(terminal, 100):
+            pass
+    except OSError:
+        pass
+    assert os.waitpid(pid, 0)[1] == 3 << 8
+    forks()
+
+
 def fork_of_fork():
     pid = os.fork()
     if pid == 0:
