@@ -162,16 +162,26 @@ static uint64_t cpu_now(void)
 	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* The C library's functions allocate. The child of a fork has no timer. */
-static void set_timer(uint64_t ns)
+static _Atomic bool silent; /* the timer sends no signal: the program has its own handler of SIGURG */
+
+/* 1 + its number; 0: there are too many. The C library's functions allocate. */
+static int make_timer(void)
 {
-	struct sigevent event = {
-	    .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGURG, .sigev_value.sival_int = BUDGET_SIGNAL_VALUE};
-	struct itimerspec at = {.it_value = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)}};
+	struct sigevent event = {.sigev_notify = atomic_load(&silent) ? SIGEV_NONE : SIGEV_SIGNAL,
+				 .sigev_signo = SIGURG,
+				 .sigev_value.sival_int = BUDGET_SIGNAL_VALUE};
 	int timer;
 
-	if (!process->budget_timer && !syscall(SYS_timer_create, CLOCK_PROCESS_CPUTIME_ID, &event, &timer))
-		process->budget_timer = timer + 1;
+	return syscall(SYS_timer_create, CLOCK_PROCESS_CPUTIME_ID, &event, &timer) ? 0 : timer + 1;
+}
+
+/* The child of a fork has no timer. */
+static void set_timer(uint64_t ns)
+{
+	struct itimerspec at = {.it_value = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)}};
+
+	if (!process->budget_timer)
+		process->budget_timer = make_timer();
 	if (process->budget_timer)
 		syscall(SYS_timer_settime, process->budget_timer - 1, 0, &at, NULL);
 }
@@ -870,6 +880,7 @@ bool budget_begin(void)
 {
 	budget.on = config.budget;
 	budget.anew_ns = ANEW_NS;
+	atomic_store(&silent, false);
 	if (budget.on)
 		definitions_left_out = left_out;
 	if (budget.on && !python.monitoring && !hooks_frame_set() && !thinned_frames_begin())
@@ -892,11 +903,22 @@ static bool has_listened(void)
 	return false;
 }
 
+/* Whether a timer has ended that sends no signal. */
+static bool has_ended_silently(void)
+{
+	struct itimerspec left;
+
+	return atomic_load_explicit(&silent, memory_order_relaxed) &&
+	       !syscall(SYS_timer_gettime, process->budget_timer - 1, &left) && !left.it_value.tv_sec &&
+	       !left.it_value.tv_nsec;
+}
+
 void budget_look(void)
 {
 	if (ends_with_interpreters())
 		return;
-	if (budget.on && is_begun() && (budget.listens ? has_listened() : words_written() > budget.events_most))
+	if (budget.on && is_begun() &&
+	    (budget.listens ? has_listened() : words_written() > budget.events_most || has_ended_silently()))
 		atomic_store(&process->budget_due, 1);
 	if (unlikely(atomic_load_explicit(&process->budget_due, memory_order_relaxed)))
 		budget_turn(NULL);
@@ -925,6 +947,17 @@ void budget_finish(void)
 		write_account();
 	leave_budget();
 	atomic_store(&several_interpreters, false);
+}
+
+/* The new timer has ended at once: the next event of the slow path takes a step. */
+void budget_silence(void)
+{
+	int before = process->budget_timer;
+
+	if (atomic_exchange(&silent, true) || !before)
+		return;
+	process->budget_timer = make_timer();
+	syscall(SYS_timer_delete, before - 1);
 }
 
 void budget_end(void)

@@ -68,6 +68,12 @@ void budget_again(void);
 void budget_queued(void);
 
 /*
+ * The program is about to handle SIGURG itself: the timer sends no signal any more, and the slow path looks whether it
+ * has ended. May be in a signal handler.
+ */
+void budget_silence(void);
+
+/*
  * Another interpreter is about to have events, from 3.12 on. What its places switch off comes back only by a call
  * there, and it may have a GIL of its own; so from the main one's next event on there is no budget, with one line.
  */

@@ -11,6 +11,7 @@
  *   execv ...            the event; the new image joins by itself
  *   _exit, _Exit         os._exit() runs no destructors
  *   kill                 Python ends itself by SIGINT
+ *   sigaction, signal    the program handles evprof's signal itself
  *   sigaltstack          a handler may end the process on a small stack
  *   sigwait, sigwaitinfo, sigtimedwait, signalfd
  *                        the program takes blocked signals, evprof's own among them
@@ -75,7 +76,8 @@ typedef int limit_number;
 	X(setrlimit)                                                                                                   \
 	X(prlimit)                                                                                                     \
 	LARGE_FILE(X)                                                                                                  \
-	X(mlockall) X(prctl) X(sigaltstack) X(sem_post) X(sigwait) X(sigwaitinfo) X(sigtimedwait) X(signalfd)
+	X(mlockall)                                                                                                    \
+	X(prctl) X(sigaction) X(signal) X(sigaltstack) X(sem_post) X(sigwait) X(sigwaitinfo) X(sigtimedwait) X(signalfd)
 
 /* The next definitions, which would be called without evprof. */
 static struct {
@@ -357,6 +359,19 @@ PUBLIC int mlockall(int flags)
 	if (is_this_or_stopped())
 		memory_shrink(MEMORY_ROOM_LEAST);
 	return REAL(mlockall)(flags);
+}
+
+PUBLIC int sigaction(int number, const struct sigaction *action, struct sigaction *old)
+{
+	if (action)
+		requests_handler_changes(number);
+	return REAL(sigaction)(number, action, old);
+}
+
+PUBLIC __typeof__(SIG_DFL) signal(int number, __typeof__(SIG_DFL) handler)
+{
+	requests_handler_changes(number);
+	return REAL(signal)(number, handler);
 }
 
 PUBLIC int sigaltstack(const stack_t *set, stack_t *old)

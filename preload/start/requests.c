@@ -279,6 +279,14 @@ static bool set_handler(int number, void (*handler)(int, siginfo_t *, void *))
 	return !sigaction(number, NULL, &before) && before.sa_handler == SIG_DFL && !sigaction(number, &action, NULL);
 }
 
+static bool is_handled(int number)
+{
+	struct sigaction action;
+
+	return !sigaction(number, NULL, &action) && action.sa_flags & SA_SIGINFO &&
+	       (action.sa_sigaction == on_request || action.sa_sigaction == on_user_signal);
+}
+
 static void find_instructions(void)
 {
 	size_t bytes = 0;
@@ -337,8 +345,10 @@ void requests_look(void)
 		handled = handled || (config.signal != SIGURG && set_handler(SIGURG, on_request));
 		begin_budget();
 	}
-	if (unlikely(handled && !atomic_load_explicit(&process->header->follows, memory_order_relaxed)))
-		atomic_store(&process->header->follows, 1);
+	if (unlikely(handled != atomic_load_explicit(&process->header->follows, memory_order_relaxed))) {
+		handled = handled && is_handled(SIGURG);
+		atomic_store(&process->header->follows, handled);
+	}
 	requests_wait &= !tried;
 	if (unlikely(has_request()))
 		follow_collector();
@@ -369,14 +379,6 @@ void requests_ask_look(void)
 		atomic_flag_clear(&look_asked);
 }
 
-static bool is_handled(int number)
-{
-	struct sigaction action;
-
-	return !sigaction(number, NULL, &action) && action.sa_flags & SA_SIGINFO &&
-	       (action.sa_sigaction == on_request || action.sa_sigaction == on_user_signal);
-}
-
 static void remove_handler(int number)
 {
 	if (is_handled(number))
@@ -396,6 +398,29 @@ const sigset_t *requests_without_own(const sigset_t *set, sigset_t *without)
 	return sigisemptyset(without) ? set : without;
 }
 
+static void delete_timer(enum source source)
+{
+	if (process->request_timers[source])
+		syscall(SYS_timer_delete, process->request_timers[source] - 1);
+	process->request_timers[source] = 0;
+}
+
+void requests_handler_changes(int number)
+{
+	int saved_errno = errno;
+
+	/* The child of vfork() has handlers of its own, but this memory. In the child of a fork there is no pid yet. */
+	if (number != SIGURG || !handled || (process->pid && process->pid != getpid()))
+		return;
+	handled = false;
+	if (process->header)
+		atomic_store(&process->header->follows, 0);
+	budget_silence();
+	delete_timer(SOURCE_COLLECTOR);
+	remove_handler(SIGURG); /* with its pending signals, because its default is to be ignored */
+	errno = saved_errno;
+}
+
 void requests_end(void)
 {
 	budget_end();
@@ -403,10 +428,9 @@ void requests_end(void)
 		remove_handler(SIGURG);
 	if (begun && config.signal)
 		remove_handler((int)config.signal);
-	for (int i = 0; process && i < 2; i++) {
-		if (process->request_timers[i])
-			syscall(SYS_timer_delete, process->request_timers[i] - 1);
-		process->request_timers[i] = 0;
+	if (process) {
+		delete_timer(SOURCE_USER);
+		delete_timer(SOURCE_COLLECTOR);
 	}
 	begun = handled = tried = requests_wait = false;
 }

@@ -47,6 +47,13 @@ void requests_begin_again(void);
  */
 const sigset_t *requests_without_own(const sigset_t *set, sigset_t *without);
 
+/*
+ * The program is about to set the action of a signal. If that is SIGURG, evprof sends it no more, and the program sees
+ * none that is pending: a request is followed at the next audit event, the budget's steps are taken by the slow path.
+ * Any thread, also in a signal handler or the child of a vfork.
+ */
+void requests_handler_changes(int number);
+
 /* Signals have their default actions again, and no timer is left. GIL held. */
 void requests_end(void);
 

@@ -859,3 +859,24 @@ SCENARIO(budget, signals_that_are_taken, SUPPORTED)
 		json_decref(expect_trace(outcome, 1));
 	}
 }
+
+/* A program that handles SIGURG gets what it is sent: neither the timer's nor the collector's. */
+SCENARIO(budget, signal_that_the_program_handles, SUPPORTED)
+{
+	static const char *const budgets[] = {NULL, "EVPROF_BUDGET=5%"};
+	long calls[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		struct outcome *outcome =
+		    run(.python = python, .args = {"@handles_urgent.py", python->chrooted ? NULL : "%B/evprof"},
+			.env = {budgets[i]});
+		json_t *info = expect_trace(outcome, 1);
+
+		expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "0 [23]\n"), "it gets its signal");
+		expect(outcome, info_events(info, "pause") == 2 || python->chrooted, "it was stopped and started");
+		calls[i] = info_events(info, "call");
+		json_decref(info);
+	}
+	if (can_thin(python))
+		cr_expect(calls[1] < calls[0] / 4, "the budget is not kept: %ld of %ld calls", calls[1], calls[0]);
+}
