@@ -237,6 +237,32 @@ static bool is_prepared(void)
 
 static bool buried; /* the program's allocators stand over those of an earlier recording */
 
+static const void *own_symbol(void)
+{
+	return elf_symbol_within((const void *)own_symbol, "evprof_active");
+}
+
+/* Another installation's library in this process: the first in load order records, for each of them the same. */
+static const void *library_before(void)
+{
+	const void *found = elf_symbol("evprof_active", NULL);
+
+	return found != own_symbol() ? found : NULL;
+}
+
+static bool stands_down(void)
+{
+	static bool said;
+	const void *before = library_before();
+	Dl_info info;
+
+	if (before && config.enabled && !said && dladdr(before, &info) && info.dli_fname)
+		log_line(LOG_WARNING, "two evprof libraries are loaded: %s records this process, %s does not",
+			 info.dli_fname, library_path);
+	said |= before != NULL;
+	return before;
+}
+
 static uint32_t status_now(void)
 {
 	return process ? atomic_load(&process->status) : PROCESS_UNJOINED;
@@ -265,6 +291,8 @@ const char *bootstrap_attach(const char *settings)
 		return "this process is recorded already: see evprof status, evprof start and evprof snapshot";
 	if (!config_use(settings))
 		return "the settings are too long";
+	if (library_before())
+		return "another evprof has its library in this process: use that one";
 	if (!is_prepared())
 		return "this Python cannot be recorded: its version or its build is not known";
 	if (!late)
@@ -303,7 +331,7 @@ void bootstrap_look(void)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	if (!python.found && elf_symbols_changed(&loads) && python_is_here()) {
 		config_read(false); /* log level and switch; complaints only if Python is recorded */
-		if (python_find() && config.enabled)
+		if (!stands_down() && python_find() && config.enabled)
 			wait_for_start();
 	}
 	pthread_setcancelstate(cancel_state, NULL);

@@ -194,6 +194,10 @@ SCENARIO(run, behind_other_preloads, SUPPORTED)
 		      .options = {"--keep", "alive"}, .args = {"-c", "import os; print(os.environ['LD_PRELOAD'])"});
 	expect(outcome, strcmp(outcome->out, text("%s:libdl.so.2\n", build_path("libevprof.so"))) == 0,
 	       "evprof does, where native allocations are recorded");
+	outcome = run(.python = python, .how = JOB_RUN, .env = {"LD_PRELOAD=libdl.so.2:/other/libevprof.so"},
+		      .args = {"-c", "import os; print(os.environ['LD_PRELOAD'])"});
+	expect(outcome, strcmp(outcome->out, text("libdl.so.2:%s\n", build_path("libevprof.so"))) == 0,
+	       "another installation's library is left out");
 }
 
 SCENARIO(run, behind_the_address_sanitizer, SUPPORTED)

@@ -252,6 +252,23 @@ SCENARIO(start, pipes_see_their_end, SUPPORTED)
 	json_decref(expect_trace(outcome, 1));
 }
 
+/* The first library of two records the process, as if it were alone. */
+SCENARIO(start, two_installations, SUPPORTED)
+{
+	struct outcome *copied = run(.how = JOB_BARE, .args = {"cp", "%B/libevprof.so", "."}), *outcome;
+	const char *other = text("%s/libevprof.so", copied->directory);
+
+	outcome = run(.python = python, .how = JOB_BARE, .args = {"@known.py"},
+		      .env = {text("LD_PRELOAD=%s:%s", build_path("libevprof.so"), other)});
+	json_decref(expect_trace(outcome, 1));
+	expect(
+	    outcome,
+	    strstr(outcome->err, text("evprof: two evprof libraries are loaded: %s records this process, %s does not\n",
+				      build_path("libevprof.so"), other)),
+	    "a line says which");
+	expect(outcome, stderr_evprof_lines(outcome) == 2, "it is one, besides the closing line");
+}
+
 /* ---- not Python ------------------------------------------------------------------------------------------------- */
 
 SCENARIO(start, other_programs, SCENARIO_ONCE)

@@ -91,21 +91,41 @@ static bool comes_first(const char *before)
 	       !strstr(before, "libclang_rt");
 }
 
+/* The entries of a list that are not evprof's library, that of another installation included. To be freed. */
+static char *without_library(const char *list)
+{
+	static const char library[] = "/libevprof.so";
+	char *kept = malloc(strlen(list) + 1), *end = kept;
+
+	while (kept && *list) {
+		size_t bytes = strcspn(list, ": "), tail = sizeof(library) - 1;
+
+		if (bytes && (bytes < tail || strncmp(list + bytes - tail, library, tail) != 0)) {
+			if (end > kept)
+				*end++ = ':';
+			end = mempcpy(end, list, bytes);
+		}
+		list += bytes + (list[bytes] != '\0');
+	}
+	if (kept)
+		*end = '\0';
+	return kept;
+}
+
 /* Appends to LD_PRELOAD, because sanitizer runtimes must come first. */
 static int set_preload(const char *library)
 {
-	const char *before = getenv("LD_PRELOAD");
-	char *value = NULL;
-	bool first;
-	int error;
+	const char *list = getenv("LD_PRELOAD");
+	char *before = without_library(list ? list : ""), *value = NULL;
+	bool first = before && comes_first(before);
+	int error = -1;
 
-	if (!before || !before[0])
-		return setenv("LD_PRELOAD", library, 1);
-	first = comes_first(before);
-	if (asprintf(&value, "%s:%s", first ? library : before, first ? before : library) < 0)
-		return -1;
-	error = setenv("LD_PRELOAD", value, 1);
-	free(value);
+	if (before &&
+	    asprintf(&value, "%s%s%s", first ? library : before, before[0] ? ":" : "", first ? before : library) >= 0)
+		error = setenv("LD_PRELOAD", value, 1);
+	free(before);
+	if (error == 0)
+		free(value);
 	return error;
 }
 
