@@ -13,6 +13,7 @@
 
 #include "base/users.h"
 #include "evprof/proc.h"
+#include "evprof/system_calls.h"
 
 #ifndef SO_PEERGROUPS /* since Linux 4.13 */
 #define SO_PEERGROUPS 59
@@ -52,7 +53,8 @@ struct peer_rights peer_rights_of(int fd, const struct ucred *who, const gid_t *
 {
 	struct peer_rights rights = {.uid = who->uid, .named = who->uid != USER_NOBODY || proc_has_all_users()};
 
-	rights.all = who->uid == 0 || (rights.named && who->uid == geteuid()) || (group && has_group(fd, who, *group));
+	rights.all =
+	    who->uid == 0 || (rights.named && who->uid == system_geteuid()) || (group && has_group(fd, who, *group));
 	return rights;
 }
 

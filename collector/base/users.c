@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "evprof/system_calls.h"
 
 struct user *users_get(struct users *users, uid_t uid)
 {
@@ -42,7 +43,7 @@ void users_put(struct users *users, struct user *user)
 
 static bool is_limited(const struct user *user)
 {
-	return user->uid != 0 && user->uid != geteuid();
+	return user->uid != 0 && user->uid != system_geteuid();
 }
 
 int user_begin(const struct users *users, struct user *user, enum user_kind kind, char *reason, size_t reason_bytes)

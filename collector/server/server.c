@@ -18,6 +18,7 @@
 #include "base/answer.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "evprof/system_calls.h"
 #include "session/process.h"
 
 #ifndef SO_PEERPIDFD /* since Linux 6.5 */
@@ -172,7 +173,7 @@ static int handle_hold(struct peer *peer, const struct control_message *message,
 
 static bool is_own(const struct peer *peer)
 {
-	return peer->who.uid == geteuid();
+	return peer->who.uid == system_geteuid();
 }
 
 /* A program may give up its user before it forks: its children know the session id, which cannot be guessed. */
@@ -200,7 +201,7 @@ static int handle_request(struct peer *peer, const struct control_message *messa
 
 	if (!may_ask(peer, &rights)) {
 		snprintf(reason, reason_bytes, "this evprof-collector serves user %u only, not user %u",
-			 (unsigned)geteuid(), (unsigned)peer->who.uid);
+			 (unsigned)system_geteuid(), (unsigned)peer->who.uid);
 		error = -EPERM;
 	}
 	if (error)
@@ -239,7 +240,7 @@ static int refuse_user(const struct peer *peer, const struct control_message *me
 {
 	snprintf(reason, reason_bytes,
 		 "the collector serves user %u only, not user %u: start it with --allow-other-users",
-		 (unsigned)geteuid(), (unsigned)peer->who.uid);
+		 (unsigned)system_geteuid(), (unsigned)peer->who.uid);
 	if (message->type == CONTROL_HOLD)
 		refuse_hold(peer, reason);
 	return -EPERM;

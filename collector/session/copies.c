@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "evprof/system_calls.h"
 #include "session/drain.h"
 #include "session/process.h"
 #include "trace/tool_run.h"
@@ -139,7 +140,7 @@ static void let_user_read(const struct trace_output *trace, const char *path)
 	uid_t uid = trace->user->uid;
 	int fd = -1;
 
-	if (trace->folder && uid != 0 && uid != geteuid() && uid != USER_NOBODY)
+	if (trace->folder && uid != 0 && uid != system_geteuid() && uid != USER_NOBODY)
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "evprof/system_calls.h"
 #include "trace/trace_output.h"
 
 #define AGAIN_NS UINT64_C(60000000000)
@@ -82,7 +83,7 @@ void rotation_begin(struct rotation *rotation, struct loop *loop, struct trace_o
 static void let_user_read(const struct rotation *rotation, const struct trace_output *trace)
 {
 	uid_t uid = trace->user->uid;
-	int fd = uid == 0 || uid == geteuid() || uid == USER_NOBODY
+	int fd = uid == 0 || uid == system_geteuid() || uid == USER_NOBODY
 		     ? -1
 		     : open(rotation->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 

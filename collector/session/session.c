@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "evprof/settings.h"
+#include "evprof/system_calls.h"
 #include "symbols/resolver.h"
 
 #define LINGER_NS UINT64_C(50000000)
@@ -147,7 +148,7 @@ static void let_user_read(const struct session *session)
 	uid_t uid = session->user->uid;
 	int error = 0;
 
-	if (session->tools->output_dir && uid != 0 && uid != geteuid() && uid != USER_NOBODY)
+	if (session->tools->output_dir && uid != 0 && uid != system_geteuid() && uid != USER_NOBODY)
 		error = output_let_read(session->trace.writer.fd, uid);
 	if (error && !said)
 		log_warning("users other than ours cannot read their traces in %s: access control lists: %s",

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/users.h"
+#include "evprof/system_calls.h"
 
 static void take_line(struct tool_lines *lines, const char *line)
 {
@@ -26,7 +27,7 @@ static void take_line(struct tool_lines *lines, const char *line)
 
 void watcher_start(struct watcher *watcher, struct loop *loop, const struct watcher_config *config)
 {
-	bool drops = geteuid() == 0 && config->uid != 0 && config->uid != USER_NOBODY;
+	bool drops = system_geteuid() == 0 && config->uid != 0 && config->uid != USER_NOBODY;
 	char user[32];
 	const char *argv[] = {"evprof",	   "watch",	 "--sparse",	"--until-closed",
 			      "--trigger", config->list, config->trace, drops ? "--user" : NULL,

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "evprof/system_calls.h"
+
 #ifndef O_PATH /* of fcntl.h with _GNU_SOURCE */
 #define O_PATH 010000000
 #endif
@@ -24,7 +26,7 @@
 static inline bool socket_owner_none_else_writes(const struct stat *status, uid_t user)
 {
 	return !(status->st_mode & (S_IWGRP | S_IWOTH)) &&
-	       (status->st_uid == 0 || status->st_uid == geteuid() || status->st_uid == user);
+	       (status->st_uid == 0 || status->st_uid == system_geteuid() || status->st_uid == user);
 }
 
 /* Checks the folders from that of a path up to the root. Takes the descriptor. */

@@ -41,6 +41,20 @@ static inline int system_statx(int folder, const char *path, int flags, unsigned
 	return (int)syscall(SYS_statx, folder, path, flags, mask, found);
 }
 
+/*
+ * The process's users as the kernel knows them, to be compared with what it says of others (SO_PEERCRED). Those of the
+ * C library may be shown by another preloaded library (fakeroot).
+ */
+static inline uid_t system_getuid(void)
+{
+	return (uid_t)syscall(SYS_getuid);
+}
+
+static inline uid_t system_geteuid(void)
+{
+	return (uid_t)syscall(SYS_geteuid);
+}
+
 /* Writes all bytes to a file. 0 or -errno. */
 static inline int system_write_all(int fd, const void *bytes, size_t count)
 {

@@ -24,6 +24,7 @@
 
 #include "evprof/proc.h"
 #include "evprof/socket_owner.h"
+#include "evprof/system_calls.h"
 
 #define NOBODY 65534 /* users without a uid here (/proc/sys/kernel/overflowuid); it may also be an ordinary user */
 
@@ -36,7 +37,7 @@ static struct {
 
 void peer_session_begins(void)
 {
-	session_user = geteuid();
+	session_user = system_geteuid();
 }
 
 void peer_of_parent(const struct ring_header *shared)
@@ -53,7 +54,7 @@ static bool has_that_user(uid_t user)
 {
 	if (user == NOBODY && !proc_has_all_users())
 		return false;
-	if (user == 0 || user == geteuid() || user == getuid())
+	if (user == 0 || user == system_geteuid() || user == system_getuid())
 		return true;
 	return user == session_user && proc_has_all_users();
 }
@@ -68,7 +69,7 @@ static bool is_same_process(pid_t pid)
 /* If neither this user nor the peer has a uid here, permission to signal it shows that the users are the same. */
 static bool is_as_nameless(const struct ucred *who)
 {
-	return who->uid == NOBODY && geteuid() == NOBODY && who->pid > 0 && kill(who->pid, 0) == 0;
+	return who->uid == NOBODY && system_geteuid() == NOBODY && who->pid > 0 && kill(who->pid, 0) == 0;
 }
 
 bool peer_is_ours(int connection, const char *name, uid_t *user)

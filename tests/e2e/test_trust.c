@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "evprof/ring.h"
+#include "compile.h"
 #include "harness.h"
 #include "process.h"
 #include "strike.h"
@@ -646,6 +647,33 @@ static void expect_secret_kept(const struct python *python, struct job job)
 	outcome_settle(outcome);
 	expect(outcome, calls_of(directory, "leaf") == 3 * LEAVES, "%ld calls of leaf", calls_of(directory, "leaf"));
 	expect(outcome, calls_of(directory, "stranger") == 0, "the stranger is in the trace");
+}
+
+/* The kernel says who listens. Who this process runs as may be shown by a library (fakeroot). */
+SCENARIO(trust, users_that_a_library_shows, SUPPORTED)
+{
+	const char *trace = text("/tmp/evprof-shown-%d.evp", (int)getpid());
+	struct job job = {.how = JOB_BARE,
+			  .args = {"setpriv", "--reuid=64124", "--clear-groups", "--inh-caps=+dac_override",
+				   "--ambient-caps=+dac_override", "env",
+				   text("LD_PRELOAD=%s", compile("shown_as_root.c", "shown_as_root.so", COMPILE_PLAIN)),
+				   "%B/evprof", "run", "-q", "-o", trace}};
+	struct outcome *outcome;
+	json_t *info;
+	int n = 12;
+
+	if (!runs_by_default(python) || python->chrooted || built_with_asan())
+		return;
+	alone();
+	for (int i = 0; python->command[i]; i++)
+		job.args[n++] = python->command[i];
+	job.args[n] = "@known.py";
+	outcome = job_run(&job);
+	expect(outcome, outcome->status == 0, "the program runs");
+	info = trace_info(trace);
+	expect(outcome, info_pids(info) == 1, "it is recorded");
+	json_decref(info);
+	unlink(trace);
 }
 
 SCENARIO(trust, secret_of_the_library, SUPPORTED)

@@ -18,6 +18,7 @@
 
 #include "evprof/control.h"
 #include "evprof/socket_owner.h"
+#include "evprof/system_calls.h"
 #include "util/cli.h"
 #include "util/clock.h"
 #include "util/output.h"
@@ -35,7 +36,7 @@ static bool is_meant(int fd, const char *name, bool asked, struct ucred *who)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, who, &length) < 0)
 		return false;
-	return who->uid == 0 || who->uid == geteuid() || who->uid == getuid() || geteuid() == 0 ||
+	return who->uid == 0 || who->uid == system_geteuid() || who->uid == system_getuid() || system_geteuid() == 0 ||
 	       (asked ? name[0] != '@' : socket_owner_is_shown(name, who->uid));
 }
 

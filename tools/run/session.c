@@ -97,7 +97,7 @@ static bool is_ours(int fd, const char *name, uid_t *user)
 	if (name[0] == '@' && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) < 0)
 		return false;
 	*user = who.uid;
-	return name[0] != '@' || who.uid == 0 || who.uid == geteuid() || who.uid == getuid();
+	return name[0] != '@' || who.uid == 0 || who.uid == system_geteuid() || who.uid == system_getuid();
 }
 
 int run_session_id(char *id)
@@ -262,7 +262,8 @@ int run_session_hold(const char *id, const char *socket, const char *output)
 	int error = session.hold < 0 ? session.hold : 0;
 
 	snprintf(session.id, sizeof(session.id), "%s", id);
-	if (!error && (getsockopt(session.hold, SOL_SOCKET, SO_PEERCRED, &who, &length) < 0 || who.uid != geteuid()))
+	if (!error &&
+	    (getsockopt(session.hold, SOL_SOCKET, SO_PEERCRED, &who, &length) < 0 || who.uid != system_geteuid()))
 		error = -EPERM;
 	if (!error)
 		error = send_hold(&session, output);
