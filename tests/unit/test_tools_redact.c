@@ -6,6 +6,7 @@
 
 #include "cut/redact.h"
 #include "tools/cmd/verbs.h"
+#include "trace/reader.h"
 #include "one_trace.h"
 
 /* The patterns are separated by blanks. */
@@ -112,4 +113,20 @@ Test(redact, words_of_an_earlier_title, .fini = end_trace)
 	}
 	cr_expect_eq(json_array_size(json_object_get(info, "processes")), sizeof(cases) / sizeof(*cases));
 	json_decref(info);
+}
+
+/* Whatever a newer evprof notes. */
+Test(redact, texts_at_any_depth, .fini = end_trace)
+{
+	struct trace *trace = NULL;
+	char error[200], *text;
+
+	fixture = fixture_new();
+	fixture_process_with(fixture, "\"newer\":[{\"of\":{\"in\":[[\"secret\"],2]}},\"secret\",1]");
+	cr_assert_eq(run(cmd_redact, "-e secret --in-place TRACE"), 0, "%s", ran.err);
+	cr_assert(trace_open(&trace, path, error, sizeof(error)) == 0, "%s", error);
+	text = json_dumps(json_object_get(trace->processes[0]->meta, "newer"), JSON_COMPACT);
+	cr_expect_str_eq(text, "[{\"of\":{\"in\":[[\"******\"],2]}},\"******\",1]");
+	free(text);
+	trace_close(trace);
 }

@@ -130,20 +130,18 @@ static bool redact_string(const struct redact *redact, json_t *value)
 	return changed;
 }
 
-/* Values of a JSON text have no depth of their own: lists of texts, and objects of numbers. */
+/* A newer trace may have texts at any depth, which jansson limits. */
 static bool redact_value(const struct redact *redact, json_t *value)
 {
 	bool changed = false;
+	const char *member;
 	json_t *one;
 	size_t i;
 
 	if (json_is_string(value))
 		return redact_string(redact, value);
-	json_array_foreach(value, i, one)
-	{
-		if (json_is_string(one))
-			changed |= redact_string(redact, one);
-	}
+	json_array_foreach(value, i, one) changed |= redact_value(redact, one);
+	json_object_foreach(value, member, one) changed |= redact_value(redact, one);
 	return changed;
 }
 
