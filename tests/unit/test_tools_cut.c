@@ -636,6 +636,30 @@ Test(cut, ids_are_counted_anew)
 	cr_expect(ran.status == 0 && strstr(ran.out, "last") && strstr(ran.out, "rare"), "%s", ran.out);
 }
 
+/* A newer evprof's events may have ids, which a cut counts anew. */
+Test(cut, unknown_kinds_are_left_out)
+{
+	char *kinds;
+
+	event(WIRE_CALL, A, 0);
+	event(26, B, 10);
+	fixture_extra(fixture, thread, 7);
+	extended(62, 0, 1, 2, 10);
+	event(WIRE_CALL, B, 100);
+	event(26, B, 10);
+	fixture_extra(fixture, thread, 7);
+	extended(62, 0, 1, 2, 10);
+	event(WIRE_RETURN, B, 10);
+	save();
+	cr_assert(cut("--from 50") == 0, "%s", ran.err);
+	kinds = kinds_of_piece();
+	cr_expect(strncmp(kinds, "17:1 18:1 1:2 4:2 ", 18) == 0, "%s", kinds);
+	free(kinds);
+	cr_assert(cut("--to 150") == 0, "%s", ran.err);
+	run_on(cmd_info, "TRACE", piece, NULL);
+	cr_expect(ran.status == 0 && !strstr(ran.out, "kind "), "%s", ran.out);
+}
+
 /* CPU times: a thread that sleeps over the edge ran in neither piece. */
 Test(cut, cpu_times_are_split)
 {

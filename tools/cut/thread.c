@@ -152,8 +152,11 @@ static void put_event(struct copy *copy, const struct event *event)
 {
 	uint64_t words[WIRE_EXTRA_MAX];
 	const uint64_t *extra = event->extra;
-	uint32_t head = ids_of_event(&copy->cut->file->ids, event->head, &extra, words);
+	uint32_t head;
 
+	if (!trace_knows_kind(event->kind)) /* it may have ids */
+		return;
+	head = ids_of_event(&copy->cut->file->ids, event->head, &extra, words);
 	if (copy->buffer.count + copy->buffer.extra_count >= (copy->describing ? CHUNK_WORDS_MAX : CHUNK_WORDS))
 		flush(copy);
 	if (!copy->describing) {

@@ -42,6 +42,11 @@ void trace_name_kinds(struct trace *trace)
 			snprintf(trace->kind_names[kind], TRACE_KIND_NAME_BYTES, "kind %u", kind);
 }
 
+bool trace_knows_kind(unsigned kind)
+{
+	return known_kinds[kind];
+}
+
 /* Takes the names of kinds that this evprof does not know, if they are like those that it knows. */
 static int load_kinds(struct trace *trace, json_t *object)
 {

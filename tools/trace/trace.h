@@ -191,6 +191,9 @@ static inline uint64_t trace_sum(const uint64_t *counts)
 	return sum;
 }
 
+/* Whether this evprof knows the kind of an event (enum wire_kind). */
+bool trace_knows_kind(unsigned kind);
+
 /* NULL if the id has no definition. */
 static inline const struct wire_definition *trace_name(const struct trace_names *names, uint32_t id)
 {
