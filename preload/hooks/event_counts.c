@@ -55,7 +55,7 @@ struct reading {
 /* Of the calling thread. What a thread has called before the beginning may last beyond the end. */
 static void note_stack(void)
 {
-	const void *frame = python_knows_frames() ? python_running_frame() : NULL;
+	const void *frame = python_knows_frames() && python_is_held() ? python_running_frame() : NULL;
 
 	counts.stack_of = thread_self.writer;
 	counts.depth = 0;

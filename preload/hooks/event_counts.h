@@ -102,7 +102,7 @@ struct event_counts {
 	bool exceptions; /* chosen to be left out */
 };
 
-/* The moment from which events count. GIL held. */
+/* The moment from which events count. Without the GIL, what the thread has called before is not known. */
 void event_counts_begin(void);
 
 /*
