@@ -933,6 +933,12 @@ void budget_pause(void)
 	pause_budget();
 }
 
+void budget_resume(void)
+{
+	if (budget.on && !budget.thinned && !atomic_load(&several_interpreters))
+		switch_hooks(false);
+}
+
 void budget_note_interpreter(void)
 {
 	if (config.budget && !atomic_exchange(&several_interpreters, true))

@@ -82,6 +82,9 @@ void budget_note_interpreter(void);
 /* Recording stops, or the image ends: all functions count as recorded. With or without the GIL. */
 void budget_pause(void);
 
+/* Recording has begun again: what was thinned before it stopped is reported. GIL held. */
+void budget_resume(void);
+
 /* Python ends: everything is recorded from here on. GIL held. */
 void budget_finish(void);
 

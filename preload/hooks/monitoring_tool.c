@@ -55,15 +55,20 @@ static void free_tool_id(struct object *monitoring, int tool)
 	python_succeeds(python.PyObject_CallMethod(monitoring, "free_tool_id", "i", tool));
 }
 
+/* Which events a tool has, in this interpreter; -1: that is not known. */
+static long events_of(struct object *monitoring, int tool)
+{
+	struct object *events = python.PyObject_CallMethod(monitoring, "get_events", "i", tool);
+
+	return events ? python_take_long(events) : -1;
+}
+
 /* Up to 3.13 the events of a tool stay on after its id is freed. Such an id counts as taken. */
 static bool take_tool_id(struct object *monitoring, int tool)
 {
-	struct object *events;
-
 	if (!python_succeeds(python.PyObject_CallMethod(monitoring, "use_tool_id", "is", tool, TOOL_NAME)))
 		return false;
-	events = python.PyObject_CallMethod(monitoring, "get_events", "i", tool);
-	if (python_take_long(events) == 0 && events)
+	if (events_of(monitoring, tool) == 0)
 		return true;
 	free_tool_id(monitoring, tool);
 	return false;
@@ -198,7 +203,6 @@ struct object *monitoring_of_interpreter(void)
 	return monitoring && monitoring != python.none ? monitoring : NULL;
 }
 
-static bool switched_off; /* the events of some interpreter */
 static bool leaves_out_exceptions;
 
 /* python_lock() is held. */
@@ -214,7 +218,6 @@ static int switch_events(struct object *monitoring, bool on)
 		r = set_events(monitoring, tool, on ? wanted_events(events) : 0);
 	if (!r && on && config.budget) /* what was thinned is not */
 		python_succeeds(python.PyObject_CallMethod(monitoring, "restart_events", NULL));
-	switched_off |= !on;
 	python.Py_DecRef(events);
 	python.PyErr_Clear();
 	return r;
@@ -224,10 +227,10 @@ static int switch_events(struct object *monitoring, bool on)
 static int set_hook(struct object *monitoring)
 {
 	static bool said;
-	int r;
+	int tool = monitoring_held_tool(monitoring), r;
 
-	if (monitoring_held_tool(monitoring) >= 0)
-		return switched_off ? switch_events(monitoring, true) : 0;
+	if (tool >= 0) /* to switch on what is on would make Python instrument all code again */
+		return events_of(monitoring, tool) ? 0 : switch_events(monitoring, true);
 	if (!python_is_main())
 		budget_note_interpreter();
 	hook_compat_wrap_monitoring(monitoring);
@@ -312,7 +315,7 @@ void hooks_monitoring_remove(void)
 		/* What a filter hid is reported again to the next one with this id. */
 		python_succeeds(python.PyObject_CallMethod(monitoring, "restart_events", NULL));
 	}
-	switched_off = leaves_out_exceptions = false;
+	leaves_out_exceptions = false;
 	python.PyErr_Clear();
 	python_unlock();
 	thread_self.nesting--;

@@ -43,8 +43,10 @@ void switch_join_stopped(void)
 static int set_hooks(void *data)
 {
 	(void)data;
-	if (!process_is_stopped())
+	if (!process_is_stopped()) {
 		install_again();
+		budget_resume();
+	}
 	return 0;
 }
 

@@ -704,6 +704,34 @@ SCENARIO(budget, is_kept_after_a_stop, 9)
 }
 ALSO_CALLS_ONLY(budget, is_kept_after_a_stop)
 
+/* Where recording begins again, nothing is thinned: tiny() is recorded until a line says that it is not. */
+SCENARIO(budget, records_all_after_a_start, 9)
+{
+	struct outcome *outcome, *dump;
+	unsigned starts = 0, recorded = 0;
+
+	python_needs(python, "ctypes");
+	outcome = can_thin(python) ? run_kind(python, "stops") : NULL;
+	if (!outcome)
+		return;
+	json_decref(expect_numbers(outcome));
+	dump = tool("dump", outcome->trace);
+	for (const char *at = dump->out; (at = strstr(at, "\tpause\tstart")); starts++) {
+		const char *call = strstr(++at, "\tcall\ttiny\t"), *thin = strstr(at, "\tthin\t"),
+			   *pause = strstr(at, "\tpause\tstop");
+
+		recorded += call && (!thin || call < thin) && (!pause || call < pause);
+	}
+	expect(dump, starts && recorded > starts / 2, "it is recorded after %u of %u starts", recorded, starts);
+}
+ALSO_CALLS_ONLY(budget, records_all_after_a_start)
+
+/* A thread that begins, and raises an audit event, switches nothing on that was off. */
+SCENARIO(budget, leaves_out_the_same_in_new_threads, 12)
+{
+	run_checked(python, "audits", true);
+}
+
 /* While lines are recorded nothing is thinned, nor said to be; afterwards it is again. */
 SCENARIO(budget, is_kept_after_lines, 9)
 {

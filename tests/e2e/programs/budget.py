@@ -307,6 +307,37 @@ def in_interpreters(end):
     counts.made += MADE_BY_SECOND
 
 
+def in_threads_that_audit(end):
+    """What another tool switches off comes again with each burst, and not with each thread."""
+    monitoring, seen, threads = sys.monitoring, [], 0
+
+    def switched_off(code, offset):
+        if code is other.__code__:
+            seen.append(1)
+        return monitoring.DISABLE
+
+    monitoring.use_tool_id(0, "test")
+    monitoring.register_callback(0, monitoring.events.PY_START, switched_off)
+    monitoring.set_local_events(0, other.__code__, monitoring.events.PY_START)
+    while time.process_time() < end or threads < 100:
+        other(threads)
+        thread = threading.Thread(target=lambda: os.listdir("/dev/fd"))
+        thread.start()
+        thread.join()
+        threads += 1
+    assert len(seen) < threads / 2, (len(seen), threads)
+
+
+def stops_and_starts(end):
+    """Without the GIL, and so soon that nothing is called in between."""
+    import ctypes
+
+    stop, start = ctypes.CDLL(None).evprof_stop, ctypes.PyDLL(None).evprof_start
+    while time.process_time() < end:
+        stop(), start()
+        until(min(end, time.process_time() + 0.003), work)
+
+
 def until(end, step):
     while time.process_time() < end:
         step()
@@ -393,6 +424,12 @@ elif kind == "stop":
     counts = bare
     evprof.start()
     until(begin + limit * 1.5, work)
+elif kind == "stops":
+    until(begin + limit / 2, work)
+    stops_and_starts(begin + limit * 1.5)
+elif kind == "audits":
+    until(begin + limit / 2, work)
+    in_threads_that_audit(begin + limit)
 elif kind == "lines":
     events = os.environ.get("EVPROF_EVENTS", "call,c_call,exception")
     until(begin + limit / 2, work)
