@@ -72,6 +72,7 @@ static void clear_writer(struct writer *writer, struct ring_slot *slot, struct r
 	writer->words = (uint64_t *)(process->base + extent.offset);
 	writer->mask = extent.words - 1;
 	writer->head = 0;
+	writer->thin_words = 0;
 	room_begin_free_end(extent.words);
 	writer->last_ticks = now;
 	writer->slot = slot;
@@ -680,7 +681,7 @@ void writer_end_thread(void)
 	room_show_held(writer);
 	if (recording && room_of(writer) > WRITER_SPARE_WORDS)
 		writer_put_number(writer, WIRE_THREAD_END, 0);
-	atomic_fetch_add_explicit(&process->words_ended, writer->head, memory_order_relaxed);
+	atomic_fetch_add_explicit(&process->words_ended, writer->head - writer->thin_words, memory_order_relaxed);
 	writer->slot = NULL;
 	/*
 	 * Release: all words of the ring are visible before the slot is seen to have ended. This comes last: from here

@@ -51,7 +51,9 @@ bool thin_any(void)
 void thin_put(struct writer *writer)
 {
 	const struct change *change = atomic_load_explicit(&last, memory_order_acquire);
+	uint64_t begin = writer->head;
 
 	for (uint32_t i = 0; change && i < change->count; i++)
 		writer_put_words(writer, change->events[i].head, change->events[i].extra);
+	__atomic_store_n(&writer->thin_words, writer->thin_words + writer->head - begin, __ATOMIC_RELAXED);
 }

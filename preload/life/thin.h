@@ -31,7 +31,7 @@ void thin_forget(void);
 /* Whether a thread that begins has to write what is thinned. */
 bool thin_any(void);
 
-/* Writes the last change. With room for THIN_WORDS_MOST. */
+/* Writes the last change. With room for THIN_WORDS_MOST. Its words are no events: they count in writer->thin_words. */
 void thin_put(struct writer *writer);
 
 #endif

@@ -89,7 +89,7 @@ struct process {
 	struct names names;					 /* of exception types and marks */
 	struct names codes;					 /* of code objects */
 	_Atomic uint32_t ids_forgotten;				 /* how often process_forget_ids() was called */
-	_Atomic uint64_t words_ended;				 /* in the rings of threads, when they ended */
+	_Atomic uint64_t words_ended; /* in the rings of threads, when they ended, but thin_words */
 	_Alignas(128) struct writer writers[RING_SLOTS];
 };
 

@@ -88,6 +88,7 @@ struct writer {
 	struct writer_point before_held;
 	/* The place of the thread's last allocation, with knows_stack, see memory_place.h. */
 	uintptr_t place_code, place_instruction;
+	uint64_t thin_words; /* of those in the ring so far, what thin_put() has written; relaxed */
 };
 
 /* What a thread writes before its next event. */

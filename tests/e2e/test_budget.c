@@ -340,11 +340,18 @@ static struct outcome *run_checked(const struct python *python, const char *kind
 	return run_checked_of(python, kind, thinned, false);
 }
 
+/* The number after some words of what the program says on stderr; 0: it does not. */
+static double number_after(const struct outcome *outcome, const char *words)
+{
+	const char *at = strstr(outcome->err, words);
+
+	return at ? strtod(at + strlen(words), NULL) : 0;
+}
+
 /* The machine may be busy; but an account that lacks something has less than a hundredth, or more than all. */
 static void expect_account(const struct outcome *outcome)
 {
-	const char *percent = strstr(outcome->err, "Python's end, ");
-	double share = percent ? strtod(percent + strlen("Python's end, "), NULL) : 0;
+	double share = number_after(outcome, "Python's end, ");
 
 	expect(outcome, share > 1 && share < 100, "recording cost %.1f %%", share);
 }
@@ -696,6 +703,16 @@ SCENARIO(budget, leaves_out_long_functions_if_it_must, 9)
 	json_decref(report);
 }
 ALSO_CALLS_ONLY(budget, leaves_out_long_functions_if_it_must)
+
+/* Each thread writes what is thinned: that is no event of 600 functions. */
+SCENARIO(budget, charges_no_names_as_events, 12)
+{
+	struct outcome *outcome = can_thin(python) ? run_within(python, "--budget=2%", "wide_threads", NULL) : NULL;
+	double share = outcome ? number_after(outcome, "Python's end, ") : 0;
+
+	if (outcome && !built_with_asan()) /* with a sanitizer all costs more */
+		expect(outcome, share > 0 && share < 15, "recording cost %.1f %%", share);
+}
 
 /* Calls while recording is stopped are neither recorded nor estimated. */
 SCENARIO(budget, is_kept_after_a_stop, 9)

@@ -102,6 +102,21 @@ def spread(functions=[globals()["spread_%d" % number] for number in range(SPREAD
             function()
 
 
+def wide(count):
+    """Calls functions, of which there are many, and which call C functions."""
+    names = {}
+    for number in range(count):
+        exec("def wide_%d(x):\n    return abs(x) + len('abc')" % number, names)
+    functions = [names["wide_%d" % number] for number in range(count)]
+
+    def calls():
+        for _ in range(10):
+            for function in functions:
+                function(3)
+
+    return calls
+
+
 numbers = range(1000)
 
 
@@ -358,10 +373,10 @@ def in_threads(end):
         thread.join()
 
 
-def in_short_threads(end):
+def in_short_threads(end, target=work):
     """One after the other, as where each request has a thread."""
     while time.process_time() < end:
-        thread = threading.Thread(target=work)
+        thread = threading.Thread(target=target)
         thread.start()
         thread.join()
 
@@ -383,6 +398,10 @@ if kind == "threads":
     in_threads(begin + limit)
 elif kind == "short_threads":
     in_short_threads(begin + limit)
+elif kind == "wide":
+    until(begin + limit, wide(1500))
+elif kind == "wide_threads":
+    in_short_threads(begin + limit, wide(600))
 elif kind == "quiet":
     until(begin + limit, work)
     until(begin + limit + QUIET_SECONDS, lambda: sum(range(20000)))
