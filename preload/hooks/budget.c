@@ -300,15 +300,21 @@ static uint16_t *place_of(uint32_t id)
 	return &budget.places[at];
 }
 
+/* What has been reported since begin_ns has cost, with so many events in so much CPU time. */
+static double reports_cost(double events, double cpu_ns)
+{
+	double cost = (events + (double)(count_others() - budget.unrecorded)) * report_cost();
+
+	return cost < COST_MOST * cpu_ns ? cost : COST_MOST * cpu_ns;
+}
+
 /* Posts what has happened since begin_ns to the account. */
 static void note_begin(uint64_t now_ns)
 {
 	uint64_t words = words_written();
-	double events = events_since(words);
-	double reports = events + (double)(count_others() - budget.unrecorded);
-	double cost = reports * report_cost() + (double)budget.audits * AUDIT_NS + account.due_ns;
+	double events = events_since(words), cpu_ns = (double)(now_ns - budget.begin_ns), passes_ns;
+	double cost = reports_cost(events, cpu_ns) + (double)budget.audits * AUDIT_NS + account.due_ns;
 	double most = SAVED_NS * allowed_share();
-	double cpu_ns = (double)(now_ns - budget.begin_ns), passes_ns;
 
 	cost += (double)(definitions_ns - account.definitions_ns);
 	cost += (double)(definitions_codes - account.codes) * instrument_cost();
@@ -344,9 +350,8 @@ static void begin_counts(uint64_t now_ns)
 static double share_since(uint64_t now_ns)
 {
 	double events = events_since(words_written()), cpu_ns = (double)(now_ns - budget.begin_ns);
-	double cost = (events + (double)(count_others() - budget.unrecorded)) * report_cost();
+	double cost = reports_cost(events, cpu_ns);
 
-	cost = cost < COST_MOST * cpu_ns ? cost : COST_MOST * cpu_ns;
 	return cpu_ns > 0 ? (cost + events * BUDGET_COLLECTOR_NS) / (cpu_ns - cost) : 0;
 }
 
@@ -421,9 +426,13 @@ static uint64_t listening_ns(void)
 	return budget.warms ? WARM_NS : LISTEN_NS;
 }
 
-static void listen_from(uint64_t now_ns)
+/* warms: it is no sample yet. */
+static void listen_from(uint64_t now_ns, bool warms)
 {
-	begin_counts(now_ns);
+	begin_counts(now_ns); /* first: what has come so far costs what it did until now */
+	budget.thinned = false;
+	budget.listens = true;
+	budget.warms = warms;
 	budget.listens_until_ns = clock_ns(CLOCK_MONOTONIC) + listening_ns();
 }
 
@@ -431,10 +440,7 @@ static void listen_from(uint64_t now_ns)
 static void listen(bool random, uint64_t now_ns)
 {
 	write_change(WIRE_THIN_END, WIRE_BURST_OTHER, now_ns, &budget.before.set);
-	budget.thinned = false;
-	budget.listens = true;
-	budget.warms = random;
-	listen_from(now_ns);
+	listen_from(now_ns, random);
 	budget.burst_cost_ns = account.cost_ns;
 }
 
@@ -442,8 +448,7 @@ static void listen(bool random, uint64_t now_ns)
 static void listen_for_sample(uint64_t now_ns)
 {
 	write_change(WIRE_THIN_END, WIRE_BURST_RANDOM, now_ns, &budget.before.set);
-	budget.warms = false;
-	listen_from(now_ns);
+	listen_from(now_ns, false);
 }
 
 /* Thins a function, from definitions_thin() on. False: it is thinned so already, or the set is full. */
@@ -595,7 +600,9 @@ static bool choose(uint64_t now_ns, bool long_too)
 	if (taken && !budget.thinned) {
 		budget.thinned = true;
 		budget.chosen_ns = now_ns;
-		plan_burst(budget.listens ? account.cost_ns - budget.burst_cost_ns : full * LISTEN_NS, now_ns);
+		plan_burst((budget.listens ? account.cost_ns - budget.burst_cost_ns : full * LISTEN_NS) +
+			       (double)(cpu_now() - now_ns), /* this step ends it */
+			   now_ns);
 	}
 	log_line(LOG_DEBUG,
 		 "budget: recording adds %.1f %% for %.1f ms; %u functions are thinned, %u of them now; in all %.1f ms "

@@ -704,6 +704,25 @@ SCENARIO(budget, leaves_out_long_functions_if_it_must, 9)
 }
 ALSO_CALLS_ONLY(budget, leaves_out_long_functions_if_it_must)
 
+/* More functions than can be thinned, and nothing else to do. */
+SCENARIO(budget, charges_no_more_than_there_was, 9)
+{
+	static const char in_all[] = "in all ", of[] = " ms of ";
+	struct outcome *outcome =
+	    can_thin(python) ? run(.python = python, .how = JOB_RUN, .options = {"--budget=2%"}, .timeout_s = TIMEOUT_S,
+				   .env = {"EVPROF_LOG=debug"}, .args = {"@budget.py", "wide", "0.5"})
+			     : NULL;
+	char *end;
+
+	for (const char *at = outcome ? outcome->err : ""; (at = strstr(at, in_all));) {
+		double cost = strtod(at + strlen(in_all), &end), all;
+
+		at = end;
+		all = strncmp(end, of, strlen(of)) == 0 ? strtod(end + strlen(of), NULL) : 0;
+		expect(outcome, cost < all, "recording cost %.1f ms of %.1f", cost, all);
+	}
+}
+
 /* Each thread writes what is thinned: that is no event of 600 functions. */
 SCENARIO(budget, charges_no_names_as_events, 12)
 {
