@@ -26,6 +26,7 @@ bool definitions_lines;
 bool definitions_subscripts;
 _Atomic uint32_t definitions_codes_died;
 _Atomic uint32_t definitions_codes;
+_Atomic uint64_t definitions_code_bytes;
 _Atomic uint64_t definitions_ns;
 void (*definitions_meet)(const struct python_method *method, const char *owner);
 enum thinned (*definitions_left_out)(uint32_t id);
@@ -172,6 +173,7 @@ static uint64_t define_code_id(struct wire_definition *record, struct string str
 		value = definitions_left_out ? thin_value(flags | id) : flags | id;
 		ids_insert(&process->ids, code, value);
 		atomic_fetch_add_explicit(&definitions_codes, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&definitions_code_bytes, record->address, memory_order_relaxed);
 	}
 	process_unlock();
 	return value;

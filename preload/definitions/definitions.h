@@ -100,7 +100,8 @@ extern _Atomic uint64_t definitions_ns;
 void definitions_forget_code(const struct object *code);
 extern _Atomic uint32_t definitions_codes_died; /* how many */
 
-extern _Atomic uint32_t definitions_codes; /* how many code objects were given an id, new or not */
+extern _Atomic uint32_t definitions_codes;	/* how many code objects were given an id, new or not ... */
+extern _Atomic uint64_t definitions_code_bytes; /* ... and their instructions, python_code_size() */
 
 /* The value of a code object in ids.h. Where the writer's view is of an old table, it is set to the present one. */
 uint64_t definitions_reload(struct writer *writer, const struct object *code) __attribute__((cold, noinline));
