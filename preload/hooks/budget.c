@@ -116,6 +116,7 @@ static struct {
 	uint64_t listen_ns;	   /* CPU time from which on all may be listened to for another reason */
 	uint64_t look_ns;	   /* between the last look and the next one, while functions are thinned */
 	double anew_ns;		   /* what choosing a full set anew has to save */
+	double choice_ns;	   /* what the last choice has cost: likewise, where the set is not full */
 	uint64_t chosen_ns;	   /* CPU time of the last choice of a set */
 	double burst_cost_ns;	   /* account.cost_ns when the last burst began */
 	uint64_t long_ns;	   /* CPU time from which on functions that take long may be left out */
@@ -634,6 +635,7 @@ static bool choose(uint64_t now_ns, bool long_too)
 	budget.listens = false;
 	begin_counts(now_ns);
 	budget.look_ns = LOOK_SOON_NS;
+	budget.choice_ns = (double)(cpu_now() - now_ns);
 	return !over || counts->events;
 }
 
@@ -661,12 +663,13 @@ static double most_share(void)
 /* Whether recording costs more than it may; while functions are thinned, more than was foreseen. */
 static bool is_over(uint64_t now_ns)
 {
-	double share = share_since(now_ns), wanted = wanted_share();
+	double share = share_since(now_ns), wanted = wanted_share(), beyond = share - wanted;
+	bool full = budget.now.set.count == WIRE_THIN_SET_MOST;
 
 	if (!budget.thinned)
 		return account.balance_ns < 0 && share > wanted;
-	return share > most_share() && (budget.now.set.count < WIRE_THIN_SET_MOST ||
-					(share - wanted) * (double)(now_ns - budget.chosen_ns) > budget.anew_ns);
+	return share > most_share() && beyond * (double)(now_ns - (full ? budget.chosen_ns : budget.begin_ns)) >
+					   (full ? budget.anew_ns : budget.choice_ns);
 }
 
 /* What the calls of thinned functions have cost alone. */
