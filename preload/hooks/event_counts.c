@@ -1,11 +1,15 @@
 /* event_counts.c - see event_counts.h. */
 #include "hooks/event_counts.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/seccomp.h"
 #include "definitions/definitions.h"
+#include "evprof/proc.h"
 #include "evprof/wire.h"
 #include "python/python.h"
 #include "ring/clock.h"
@@ -24,6 +28,9 @@ static struct {
 	uint64_t left_out;	    /* count_left_out() then */
 	uint64_t raised;	    /* count_raised() then */
 	uint64_t begin_ticks, begin_ns;
+	uint64_t waited_ns;	       /* waited_ns() then, of the thread of stack_of */
+	double ns, run_ns;	       /* from the beginning to the end, and without what that thread waited */
+	double tick_ns;		       /* of a tick */
 	const struct writer *stack_of; /* the thread whose stack at the beginning this is: ids, innermost first */
 	uint32_t stack[DEPTH], depth;
 	uint64_t events;
@@ -67,6 +74,23 @@ static void note_stack(void)
 	}
 }
 
+/* In which the calling thread has waited for a processor so far; 0: not known. */
+static uint64_t waited_ns(void)
+{
+	int saved_errno = errno, cancel_state;
+	char text[64], *second;
+	ssize_t n;
+
+	if (seccomp_active())
+		return 0;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	n = proc_read("/proc/thread-self/schedstat", text, sizeof(text));
+	pthread_setcancelstate(cancel_state, NULL);
+	errno = saved_errno;
+	second = n > 0 ? strchr(text, ' ') : NULL;
+	return second ? strtoull(second, NULL, 10) : 0;
+}
+
 void event_counts_begin(void)
 {
 	note_stack();
@@ -77,6 +101,7 @@ void event_counts_begin(void)
 	counts.raised = count_raised();
 	counts.begin_ticks = clock_now();
 	counts.begin_ns = clock_ns(CLOCK_MONOTONIC);
+	counts.waited_ns = waited_ns(); /* last, and first at the end: a wait in between is no part of it */
 }
 
 /* The place of a function's number; the number is 0 if it has no events. */
@@ -259,13 +284,27 @@ static uint64_t note_plain(uint64_t value)
 	return value;
 }
 
-static void set_mean(struct call_times *times, double tick_ns)
+/*
+ * Without the waits for a processor: those in the longest calls, or, where the calls take more than the time in which
+ * the thread had one, the part that all of these waits are.
+ */
+static void set_mean(struct call_times *times)
 {
+	double whole_ns = (double)times->ticks * counts.tick_ns, all_ns = whole_ns;
 	uint64_t ticks = times->ticks, calls = times->calls;
 
+	times->mean_ns = EVENT_COUNTS_MOST_NS;
+	if (!calls)
+		return;
+	if (all_ns > counts.ns) /* calls within calls, or in several threads */
+		all_ns = counts.ns;
+	if (all_ns > counts.run_ns)
+		whole_ns *= counts.run_ns / all_ns;
+	times->mean_ns = whole_ns / (double)calls;
 	for (int i = 0; i < EVENT_COUNTS_LONGEST && times->calls >= MANY_CALLS; i++, calls--)
 		ticks -= times->longest[i];
-	times->mean_ns = calls ? (double)ticks * tick_ns / (double)calls : EVENT_COUNTS_MOST_NS;
+	if ((double)ticks * counts.tick_ns / (double)calls < times->mean_ns)
+		times->mean_ns = (double)ticks * counts.tick_ns / (double)calls;
 }
 
 static int by_mean(const void *left, const void *right)
@@ -275,21 +314,21 @@ static int by_mean(const void *left, const void *right)
 	return (a->times->mean_ns > b->times->mean_ns) - (a->times->mean_ns < b->times->mean_ns);
 }
 
-static void add_candidate(struct function_events *function, struct call_times *times, double tick_ns)
+static void add_candidate(struct function_events *function, struct call_times *times)
 {
-	set_mean(times, tick_ns);
+	set_mean(times);
 	if (function->plain && times->events && times->mean_ns < EVENT_COUNTS_MOST_NS)
 		counts.candidates[counts.candidate_count++] = (struct candidate){function, times};
 }
 
 /* What may be left out, the shortest mean first. */
-static void find_candidates(double tick_ns)
+static void find_candidates(void)
 {
 	counts.candidate_count = 0;
 	for (uint32_t i = 0; i < counts.count; i++) {
-		add_candidate(&counts.at[i], &counts.at[i].own, tick_ns);
+		add_candidate(&counts.at[i], &counts.at[i].own);
 		if (counts.at[i].c_apart)
-			add_candidate(&counts.at[i], &counts.at[i].c, tick_ns);
+			add_candidate(&counts.at[i], &counts.at[i].c);
 	}
 	qsort(counts.candidates, counts.candidate_count, sizeof(counts.candidates[0]), by_mean);
 }
@@ -342,8 +381,19 @@ static void leave_out_long(double least, double events, double most)
 			counts.candidates[i].times->chosen = false;
 }
 
+/* What waits in another thread is not known; it waits for the same processors. */
+static void note_time(void)
+{
+	bool same = counts.stack_of == thread_self.writer;
+	double waited = counts.waited_ns && same ? (double)(waited_ns() - counts.waited_ns) : 0;
+
+	counts.ns = (double)(clock_ns(CLOCK_MONOTONIC) - counts.begin_ns);
+	counts.tick_ns = counts.ns / (double)(clock_now() - counts.begin_ticks + 1);
+	counts.run_ns = waited > 0 && waited < counts.ns ? counts.ns - waited : counts.ns;
+}
+
 /* The functions with the most events since the beginning. */
-static void count_events(double tick_ns)
+static void count_events(void)
 {
 	memset(counts.numbers, 0, sizeof(counts.numbers));
 	counts.count = 0;
@@ -354,17 +404,16 @@ static void count_events(double tick_ns)
 	read_unrecorded();
 	ids_each(&process->ids, note_plain); /* before they are sorted */
 	qsort(counts.at, counts.count, sizeof(counts.at[0]), by_events);
-	find_candidates(tick_ns);
+	find_candidates();
 	counts.result = (struct event_counts){.at = counts.at, .count = counts.count, .events = counts.events};
 }
 
 const struct event_counts *event_counts_choose(double left, double left_exceptions, double left_long, double least)
 {
-	double tick_ns = (double)(clock_ns(CLOCK_MONOTONIC) - counts.begin_ns) /
-			 (double)(clock_now() - counts.begin_ticks + 1),
-	       all, events;
+	double all, events;
 
-	count_events(tick_ns);
+	note_time();
+	count_events();
 	events = all = (double)counts.events;
 	for (int steps = 0; steps < 2; steps++) {
 		events = leave_out((struct which){EVENT_COUNTS_LONG_NS, LESS_SHARE * all, steps}, events, left * all);

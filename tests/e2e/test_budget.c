@@ -704,6 +704,29 @@ SCENARIO(budget, leaves_out_long_functions_if_it_must, 9)
 }
 ALSO_CALLS_ONLY(budget, leaves_out_long_functions_if_it_must)
 
+/* A wait for a processor is not time of the function that waits: it takes 20 us, as on an idle machine. */
+SCENARIO_SOME(budget, knows_short_functions_on_a_busy_machine, 9)
+{
+	struct outcome *outcome = can_thin(python)
+				      ? run(.python = python, .how = JOB_RUN, .options = {"--budget=0.2%"},
+					    .timeout_s = TIMEOUT_S, .args = {"@budget.py", "shares_processors", "1.0"})
+				      : NULL;
+	const json_t *row;
+	double longest;
+	json_t *report;
+
+	if (!outcome)
+		return;
+	report = expect_numbers(outcome);
+	row = row_of(report, "as_long_as_some_time");
+	expect(outcome,
+	       json_is_true(json_object_get(row, "estimated")) || json_is_true(json_object_get(row, "at_least")),
+	       "it is thinned, though there may be no burst");
+	longest = number_after(outcome, "left out were functions of up to ");
+	expect(outcome, longest < 40, "functions of up to %.1f us", longest);
+	json_decref(report);
+}
+
 /* More functions than can be thinned, and nothing else to do. */
 SCENARIO(budget, charges_no_more_than_there_was, 9)
 {

@@ -136,6 +136,28 @@ def much_time():
         some_time()
 
 
+def shares_processors(end):
+    """Others want them, too: a call may take ms in which it waits for one."""
+    import subprocess
+
+    def as_long_as_some_time():
+        for _ in numbers:
+            pass
+
+    def much_more_time():
+        for _ in range(30):
+            as_long_as_some_time()
+
+    much_time()
+    load = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(3 * os.cpu_count())]
+    try:
+        until(end, much_more_time)
+    finally:
+        for process in load:
+            process.kill()
+            process.wait()
+
+
 def compiled_anew(kept=[]):
     """As template engines do. Many of the functions live at a time, and are called again."""
     names = {"counts": counts}
@@ -398,6 +420,8 @@ if kind == "threads":
     in_threads(begin + limit)
 elif kind == "short_threads":
     in_short_threads(begin + limit)
+elif kind == "shares_processors":
+    shares_processors(begin + limit)
 elif kind == "wide":
     until(begin + limit, wide(1500))
 elif kind == "wide_threads":
