@@ -43,10 +43,13 @@ without() { # PROGRAM...: no rights either
 	printf '#!/bin/sh\necho 1000\n' >"$folder/bin/id" && chmod +x "$folder/bin/id"
 }
 
+for one in apt-get dnf pacman zypper; do
+	[ -e "$folder/bin/$one" ] && can_install=1
+done
 without cppcheck
 run env PATH="$folder/bin" sh tools/scripts/setup.sh test
 expect "setup.sh: who cannot become root tests without cppcheck" [ "$code" = 0 ]
-expect "setup.sh: it prints the command" says "as root, run: "
+[ -z "${can_install:-}" ] || expect "setup.sh: it prints the command" says "as root, run: "
 expect "setup.sh: it prints what is left out" says "left out: "
 run env PATH="$folder/bin" sh tools/scripts/setup.sh all
 expect "setup.sh: check-all wants all" [ "$code" = 1 ]

@@ -153,6 +153,8 @@ struct background *background_start(const struct job *job);
 int background_stop(struct background *background);
 /* The same without the signal: waits for its own end. */
 int background_wait(struct background *background);
+/* Waits until a collector listens at its socket, whose name is there before; fails the test if it does not. */
+void background_listens(const struct background *collector, const char *socket);
 
 /* Fails the running test: what was expected, then what the program wrote. */
 #define expect(Outcome, Condition, ...)                                                                                \

@@ -33,6 +33,8 @@
 #define BACKGROUNDS_MAX 8
 #define TIMEOUT_DEFAULT_S 60
 #define SETTLE_TIMEOUT_S 60
+#define LISTEN_TRIES 6000      /* of 10 ms */
+#define SOCKET_LISTENS 0x10000 /* __SO_ACCEPTCON of Linux's net.h */
 
 static char *directories[DIRECTORIES_MAX];
 static size_t directories_count;
@@ -524,6 +526,39 @@ int background_stop(struct background *background)
 {
 	kill(background->pid, SIGTERM);
 	return background_wait(background);
+}
+
+/* The kernel knows a socket by the path that was given to bind(), which may be relative. */
+static bool is_path_of(const char *path, const char *socket)
+{
+	size_t bytes = strlen(path), all = strlen(socket);
+
+	return bytes <= all && strcmp(socket + all - bytes, path) == 0 && access(socket, F_OK) == 0;
+}
+
+/* As /proc/net/unix says, which the collector does not see. */
+static bool is_listening(const char *socket)
+{
+	FILE *sockets = fopen("/proc/net/unix", "re");
+	char line[512], path[sizeof(line)];
+	unsigned flags;
+	bool found = false;
+
+	while (sockets && !found && fgets(line, sizeof(line), sockets))
+		found = sscanf(line, "%*s %*s %*s %x %*s %*s %*s %511[^\n]", &flags, path) == 2 &&
+			flags & SOCKET_LISTENS && is_path_of(path, socket);
+	if (sockets)
+		fclose(sockets);
+	return found;
+}
+
+void background_listens(const struct background *collector, const char *socket)
+{
+	int tries = LISTEN_TRIES;
+
+	while (!is_listening(socket) && !process_has_ended(collector->pid) && --tries)
+		usleep(10000);
+	cr_assert(is_listening(socket), "nobody listens at %s: %s", socket, file_read(collector->log, NULL));
 }
 
 /* ---- verdicts -------------------------------------------------------------------------------------------------- */

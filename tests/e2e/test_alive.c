@@ -345,18 +345,8 @@ SCENARIO_SOME(alive, collector_stopped, SUPPORTED)
 #define FULL_S 20 /* a program would wait for room, and its ring is full in less than a second ... */
 #define LONG_S 3  /* ... and a pause of a busy machine is shorter */
 
-static void await_socket(const char *folder)
-{
-	char *socket = text("%s/socket", folder);
-
-	for (unsigned i = 0; i < TRIES && access(socket, F_OK); i++)
-		usleep(10000);
-	usleep(200000); /* it has its name a moment before it listens */
-}
-
 static struct background *begin_pausing(const struct python *python, const char *folder)
 {
-	await_socket(folder);
 	return background_start(
 	    &(struct job){.python = python,
 			  .args = {"@pausing.py", text("%s/end", folder)},
@@ -420,6 +410,7 @@ SCENARIO_SOME(alive, daemon_stopped, SUPPORTED)
 
 	needs_own_malloc();
 	first = begin_daemon(folder, "first", NULL);
+	background_listens(first, text("%s/socket", folder));
 	program = begin_pausing(python, folder);
 	followed = await_child(first->pid);
 	usleep(500000);
@@ -458,7 +449,7 @@ SCENARIO_SOME(alive, daemon_of_programs_with_calls, SUPPORTED)
 	struct outcome *outcome, *memory;
 	json_t *report;
 
-	await_socket(folder);
+	background_listens(daemon, text("%s/socket", folder));
 	outcome = run(.python = python, .env = {socket, "EVPROF_CHILDREN=0"}, .timeout_s = 120,
 		      .args = {"-c", code, "env", "-u", "LD_PRELOAD", "%B/evprof", "snapshot", "all", "-o", copy});
 	expect(outcome, outcome->status == 0 && !strstr(outcome->err, "last stretch"), "it ends well");
@@ -492,6 +483,7 @@ SCENARIO_SOME(alive, daemon_stopped_by_systemd, SUPPORTED)
 	systemd = background_start(&(struct job){.how = JOB_BARE,
 						 .args = {"python3", "@holds_socket.py", text("%s/socket", folder),
 							  "%B/evprof-collector", folders[0], folders[1]}});
+	background_listens(systemd, text("%s/socket", folder));
 	program = begin_pausing(python, folder);
 	first = await_child(systemd->pid);
 	followed = await_child(first);

@@ -626,11 +626,8 @@ static struct background *start_daemon(const char *folder, const char *socket)
 {
 	struct background *daemon = background_start(&(struct job){
 	    .how = JOB_BARE, .args = {"%B/evprof-collector", "--socket", socket, "--output-dir", folder}});
-	struct stat status;
 
-	for (int i = 0; i < 500 && (stat(socket, &status) || !S_ISSOCK(status.st_mode)); i++)
-		usleep(10000);
-	usleep(200000); /* it has its name a moment before it listens */
+	background_listens(daemon, socket);
 	return daemon;
 }
 

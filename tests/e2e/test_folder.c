@@ -25,9 +25,7 @@ static struct background *begin_daemon(const char *directory, const char *first,
 	daemon = background_start(&(struct job){.how = JOB_BARE,
 						.args = {"%B/evprof-collector", "--socket", socket, "--output-dir",
 							 text("%s/traces", directory), first, second}});
-	for (int i = 0; i < 500 && access(socket, F_OK); i++)
-		usleep(10000);
-	usleep(200000); /* it has its name a moment before it listens */
+	background_listens(daemon, socket);
 	return daemon;
 }
 

@@ -322,8 +322,7 @@ SCENARIO_SOME(reading, while_the_daemon_writes_it, SUPPORTED)
 	struct background *daemon = background_start(&(struct job){
 	    .how = JOB_BARE, .args = {"%B/evprof-collector", "--socket", socket, "--output-dir", writing.traces}});
 
-	for (int i = 0; i < 500 && access(socket, F_OK) != 0; i++)
-		usleep(10000);
+	background_listens(daemon, socket);
 	start_writing(&writing, python, text("EVPROF_SOCKET=%s", socket));
 	read_while_written(&writing, python);
 	cr_assert(background_stop(daemon) == 0, "%s", file_read(daemon->log, NULL));

@@ -28,9 +28,7 @@ static struct rotated begin_daemon(const char *stretch)
 	    &(struct job){.how = JOB_BARE,
 			  .args = {"%B/evprof-collector", "--socket", socket, "--output-dir",
 				   text("%s/traces", rotated.directory), "--format", "folded", "--rotate", stretch}});
-	for (int i = 0; i < 500 && access(socket, F_OK); i++)
-		usleep(10000);
-	usleep(200000);
+	background_listens(rotated.daemon, socket);
 	return rotated;
 }
 

@@ -208,9 +208,8 @@ static struct background *begin_daemon(const char *socket, const char *folder, c
 	    &(struct job){.how = JOB_BARE,
 			  .args = {"%B/evprof-collector", "--socket", socket, "--output-dir", folder, first, second}});
 
-	for (int i = 0; i < 500 && access(socket, F_OK); i++)
-		usleep(10000);
-	usleep(200000); /* it has its name a moment before it listens, and before that is open to a group */
+	background_listens(daemon, socket);
+	usleep(200000); /* a moment later it is open to a group */
 	return daemon;
 }
 

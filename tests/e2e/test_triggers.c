@@ -199,9 +199,7 @@ SCENARIO_SOME(triggers, of_a_daemon, SUPPORTED)
 	unsigned count;
 	char *path;
 
-	for (int i = 0; i < 500 && access(socket, F_OK); i++)
-		usleep(10000);
-	usleep(200000);
+	background_listens(daemon, socket);
 	outcome = run(.python = python,
 		      .args = {"@triggers.py", "stamps", "30", "12", "call", text("%s/traces/*-1.evp", directory)},
 		      .lingers = true, .env = {text("EVPROF_SOCKET=%s", socket)});
@@ -246,9 +244,7 @@ SCENARIO(triggers, watcher_takes_signals, SCENARIO_ONCE)
 	int watcher = 0;
 
 	(void)python;
-	for (int i = 0; i < 6000 && access(socket, F_OK); i++)
-		usleep(10000);
-	usleep(200000);
+	background_listens(daemon, socket);
 	program = background_start(&(struct job){.python = python_any(),
 						 .args = {"-c", "import time; time.sleep(60)"},
 						 .env = {text("EVPROF_SOCKET=%s", socket)}});

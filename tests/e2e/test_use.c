@@ -145,22 +145,6 @@ SCENARIO(use, several_at_once, SUPPORTED)
 	expect(outcome, stderr_evprof_lines(outcome) == 4, "one line from each");
 }
 
-static bool socket_waits(const char *path, const struct background *daemon)
-{
-	struct stat status;
-
-	for (int i = 0; i < 500; i++) {
-		if (stat(path, &status) == 0 && S_ISSOCK(status.st_mode)) {
-			usleep(200000); /* it has its name a moment before it listens */
-			return true;
-		}
-		if (kill(daemon->pid, 0))
-			break;
-		usleep(10000);
-	}
-	return false;
-}
-
 SCENARIO(use, daemon_of_the_host, SUPPORTED)
 {
 	const char *script = "for i in 1 2 3; do \"$@\" & done; wait";
@@ -173,7 +157,7 @@ SCENARIO(use, daemon_of_the_host, SUPPORTED)
 	struct outcome *outcome;
 	int n = 4;
 
-	cr_assert(socket_waits(socket, daemon), "the daemon makes no socket: %s", file_read(daemon->log, NULL));
+	background_listens(daemon, socket);
 	for (int i = 0; python->command[i]; i++)
 		job.args[n++] = python->command[i];
 	job.args[n] = "@known.py";
@@ -217,7 +201,7 @@ SCENARIO(use, daemon_with_a_limit_for_each_user, SCENARIO_ONCE)
 	    .how = JOB_BARE,
 	    .args = {"sh", "-c", "ulimit -n 128 && exec \"$@\"", "sh", "%B/evprof-collector", "--socket", socket,
 		     "--allow-other-users", "--output-dir", text("%s/traces", first->directory)}});
-	cr_assert(socket_waits(socket, daemon), "the daemon makes no socket: %s", file_read(daemon->log, NULL));
+	background_listens(daemon, socket);
 	greedy = background_start(&(struct job){.python = python_any(), .args = {"-c", program}, .env = {variable}});
 	sleep(2);
 	honest = run(.python = python_any(), .args = {"@known.py"}, .env = {variable});
@@ -244,7 +228,7 @@ SCENARIO(use, daemon_of_another_user, SCENARIO_ONCE)
 	daemon = background_start(&(struct job){
 	    .how = JOB_BARE,
 	    .args = {"%B/evprof-collector", "--socket", socket, "--output-dir", text("%s/traces", first->directory)}});
-	cr_assert(socket_waits(socket, daemon), "the daemon makes no socket: %s", file_read(daemon->log, NULL));
+	background_listens(daemon, socket);
 	chmod(socket, 0666);
 	outcome = run(.how = JOB_BARE,
 		      .args = {"setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "%B/evprof", "run",
@@ -380,7 +364,7 @@ SCENARIO(use, daemon_with_a_relative_folder, SUPPORTED)
 			  .args = {"sh", "-c", "cd \"$1\" && exec \"$2\" --socket sock --output-dir traces", "sh",
 				   first->directory, "%B/evprof-collector"}});
 
-	cr_assert(socket_waits(socket, daemon), "the daemon makes no socket: %s", file_read(daemon->log, NULL));
+	background_listens(daemon, socket);
 	expect_command_works(run(.python = python, .args = {"@known.py"}, .env = {variable}));
 	expect_command_works(run(.python = python, .how = JOB_RUN, .args = {"@known.py"}, .env = {variable}));
 	expect(first, background_stop(daemon) == 0, "the daemon ends with status 0: %s", file_read(daemon->log, NULL));
