@@ -199,7 +199,9 @@ class TracePointer:
         """The text with that name."""
         error, pointer = ctypes.create_string_buffer(_ERROR_BYTES), ctypes.c_void_p()
         length = ctypes.c_size_t()
-        path = dict(options).get("output", self._path)  # of a cut
+        written = [value.partition("=")[2] if name == "span-path" else value for name, value in options
+                   if name in ("output", "span-path")]  # of a cut
+        path = written[0] if len(written) == 1 else self._path
         _check(library().evprof_trace_text(self._pointer, what.encode(), _pairs(options), ctypes.byref(pointer),
                                            ctypes.byref(length), error, _ERROR_BYTES), error, path)
         try:
