@@ -89,9 +89,7 @@ static void print_summary(uint32_t state)
 
 	if (state == RING_COLLECTOR_NONE) {
 		log_line(LOG_ERROR, "the collector does not answer; the trace file holds what it wrote so far");
-	} else if (state == RING_COLLECTOR_REFUSED) {
-		log_line(LOG_ERROR, "%s; this process is not recorded", said);
-	} else if (state == RING_COLLECTOR_FAILED) {
+	} else if (state == RING_COLLECTOR_REFUSED || state == RING_COLLECTOR_FAILED) {
 		log_line(LOG_ERROR, "%s", said);
 	} else if (!*said) {
 		log_line(LOG_ERROR, "%llu events of %u process%s, %llu lost; no trace is kept (" ENV_OUTPUT "=none)",
@@ -189,8 +187,6 @@ static void finish_with(int number)
 	end_recording(number);
 	if (session.owner == process->pid)
 		print_summary(wait_for_trace());
-	else if (atomic_load(&process->header->collector_state) == RING_COLLECTOR_REFUSED) /* only we have the reason */
-		print_summary(RING_COLLECTOR_REFUSED);
 }
 
 static void finish_by_exit(void *status)

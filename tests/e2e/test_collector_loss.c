@@ -548,24 +548,6 @@ SCENARIO(collector_loss, child_without_memory_to_join, SUPPORTED)
 	json_decref(expect_trace(outcome, 1));
 }
 
-/* The line of its session's owner does not have it: the trace of the others is as it should be. */
-SCENARIO(collector_loss, child_that_is_refused, SUPPORTED)
-{
-	static const char program[] = "import os, subprocess, sys\n"
-				      "session = os.environ['EVPROF_SESSION']\n"
-				      "other = ('1' if session[0] == '0' else '0') + session[1:]\n"
-				      "os.environ['EVPROF_SESSION'] = other\n"
-				      "subprocess.call([sys.executable, '-c', 'import time; time.sleep(0.5)'])\n";
-	struct outcome *outcome = run(.python = python, .args = {"-c", program});
-
-	expect(outcome, outcome->status == 0, "it runs");
-	expect(outcome,
-	       strstr(outcome->err, "evprof: this collector serves another session; this process is not recorded"),
-	       "it says so");
-	expect(outcome, stderr_evprof_lines(outcome) == 2, "%u lines are said", stderr_evprof_lines(outcome));
-	json_decref(expect_trace(outcome, 1));
-}
-
 #define LIMITED_BY(Function)                                                                                           \
 	{                                                                                                              \
 		"@limits_itself.py", Function, "400", "2", "calls", CALLS_TEXT                                         \
