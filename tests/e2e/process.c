@@ -32,7 +32,7 @@
 #define DIRECTORIES_MAX 256
 #define BACKGROUNDS_MAX 8
 #define TIMEOUT_DEFAULT_S 60
-#define SETTLE_TIMEOUT_S 60
+#define SETTLE_TIMEOUT_S 30
 #define LISTEN_TRIES 6000      /* of 10 ms */
 #define SOCKET_LISTENS 0x10000 /* __SO_ACCEPTCON of Linux's net.h */
 

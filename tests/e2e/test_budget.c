@@ -75,25 +75,23 @@ static bool is_near(double calls, double truth, const json_t *error)
 	return !json_is_number(error) || fabs(calls - truth) <= 6 * json_number_value(error) + truth / 4;
 }
 
-/* What is wrong with the number of its calls, or NULL. */
-static const char *fault_of(const struct outcome *outcome, const json_t *report, const char *function)
+static void expect_number(const struct outcome *outcome, const json_t *report, const char *function)
 {
 	const json_t *row = row_of(report, function);
 	double calls = json_number_value(json_object_get(row, "ncalls")), truth = counted(outcome, function);
 	const json_t *error = json_object_get(row, "ncalls_error");
-	bool estimated = json_is_true(json_object_get(row, "estimated"));
 
 	if (!row && (truth == 0 || (*function == '<' && process_calls_only())))
-		return NULL;
-	if (!row)
-		return text("%s is not in the report", function);
-	if (estimated ? is_near(calls, truth, error) : calls == truth)
-		return NULL;
-	return text("%s was called %.0f times, %s are %.0f +- %.0f", function, truth,
-		    estimated ? "estimated" : "reported", calls, json_number_value(error));
+		return;
+	expect(outcome, row, "%s is in the report", function);
+	if (!json_is_true(json_object_get(row, "estimated")))
+		expect(outcome, calls == truth, "%s was called %.0f times, reported are %.0f", function, truth, calls);
+	else
+		expect(outcome, is_near(calls, truth, error), "%s was called %.0f times, estimated are %.0f +- %.0f",
+		       function, truth, calls, json_number_value(error));
 }
 
-static json_t *report_of(const struct outcome *outcome)
+static json_t *expect_numbers(const struct outcome *outcome)
 {
 	struct outcome *reported;
 	json_t *report;
@@ -102,25 +100,8 @@ static json_t *report_of(const struct outcome *outcome)
 	reported = tool("report", "--json", outcome->trace);
 	report = json_loads(reported->out, 0, NULL);
 	expect(reported, report, "a report");
-	return report;
-}
-
-/* What is wrong with a number of the functions, or NULL. */
-static const char *fault_of_any(const struct outcome *outcome, const json_t *report)
-{
-	const char *fault = NULL;
-
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && !fault; i++)
-		fault = fault_of(outcome, report, functions[i]);
-	return fault;
-}
-
-static json_t *expect_numbers(const struct outcome *outcome)
-{
-	json_t *report = report_of(outcome);
-	const char *fault = fault_of_any(outcome, report);
-
-	expect(outcome, !fault, "%s", fault);
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		expect_number(outcome, report, functions[i]);
 	expect(outcome, !json_is_true(json_object_get(row_of(report, "long_one"), "estimated")),
 	       "the long function is exact");
 	expect(outcome, json_integer_value(json_object_get(report, "lost")) == 0, "nothing is lost");
@@ -295,37 +276,12 @@ static bool can_thin(const struct python *python)
 	return python->minor >= 9 && !python_is_free_threaded(python);
 }
 
-/*
- * Where the numbers of a few bursts agree by chance, their interval is too narrow: up to three runs, until one is right
- * in all numbers.
- */
-static struct outcome *run_until_right(const struct python *python, const char *kind)
+/* Runs the program, whose numbers are right. thinned: whether tiny() must be. NULL: this Python has no budget. */
+static struct outcome *run_checked(const struct python *python, const char *kind, bool thinned)
 {
-	struct outcome *outcome = NULL;
-	bool right = false;
-
-	for (int try = 0; try < 3 && !right; try++) {
-		json_t *report;
-
-		outcome = run_kind(python, kind);
-		report = report_of(outcome);
-		right = !fault_of_any(outcome, report);
-		json_decref(report);
-	}
-	return outcome;
-}
-
-/*
- * Runs the program, whose numbers are right. thinned: whether tiny() must be. few_bursts: see run_until_right(). NULL:
- * this Python has no budget.
- */
-static struct outcome *run_checked_of(const struct python *python, const char *kind, bool thinned, bool few_bursts)
-{
-	struct outcome *outcome = NULL;
+	struct outcome *outcome = can_thin(python) ? run_kind(python, kind) : NULL;
 	json_t *report;
 
-	if (can_thin(python))
-		outcome = few_bursts ? run_until_right(python, kind) : run_kind(python, kind);
 	if (!outcome)
 		return NULL;
 	report = expect_numbers(outcome);
@@ -333,11 +289,6 @@ static struct outcome *run_checked_of(const struct python *python, const char *k
 		expect_thinned(outcome, report, "tiny");
 	json_decref(report);
 	return outcome;
-}
-
-static struct outcome *run_checked(const struct python *python, const char *kind, bool thinned)
-{
-	return run_checked_of(python, kind, thinned, false);
 }
 
 /* The number after some words of what the program says on stderr; 0: it does not. */
@@ -671,9 +622,9 @@ SCENARIO(budget, leaves_out_many_functions, 9)
 	cut = tool("report", "--json", path_in(outcome, "part.evp"));
 	part = json_loads(cut->out, 0, NULL);
 	for (int i = 0; i < SPREAD; i++) {
-		const char *name = text("spread_%d", i), *fault = fault_of(outcome, report, name);
+		const char *name = text("spread_%d", i);
 
-		expect(outcome, !fault, "%s", fault);
+		expect_number(outcome, report, name);
 		estimates += json_is_true(json_object_get(row_of(report, name), "estimated"));
 		in_the_part += json_is_true(json_object_get(row_of(part, name), "estimated"));
 	}
@@ -759,7 +710,7 @@ SCENARIO(budget, charges_no_names_as_events, 12)
 /* Calls while recording is stopped are neither recorded nor estimated. */
 SCENARIO(budget, is_kept_after_a_stop, 9)
 {
-	run_checked_of(python, "stop", true, true);
+	run_checked(python, "stop", true);
 }
 ALSO_CALLS_ONLY(budget, is_kept_after_a_stop)
 
@@ -872,7 +823,7 @@ ALSO_CALLS_ONLY(budget, counts_what_throws)
 /* A coroutine that others await is thinned as other functions are, one that is a task where nothing else suffices. */
 SCENARIO(budget, counts_coroutines, 9)
 {
-	struct outcome *outcome = run_checked_of(python, "tasks", false, true);
+	struct outcome *outcome = run_checked(python, "tasks", false);
 	struct outcome *report = outcome ? tool("report", "--json", outcome->trace) : NULL;
 	json_t *json = report ? json_loads(report->out, 0, NULL) : NULL;
 
