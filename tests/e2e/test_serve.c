@@ -195,15 +195,31 @@ static void check_after(struct browser *browser, const struct scene *scene)
 		 (int)scene->program->pid));
 }
 
-SCENARIO_SOME(serve, shows_what_happened, SUPPORTED)
+static struct browser *begin_with_page(const struct python *python, struct scene *scene)
 {
 	struct browser *browser;
-	struct scene scene;
 
 	network_apart();
-	scene = begin(python);
-	browser = browser_open(scene.directory);
-	browser_go(browser, scene.url);
+	*scene = begin(python);
+	browser = browser_open(scene->directory);
+	browser_go(browser, scene->url);
+	return browser;
+}
+
+static void end_with_page(struct browser *browser, struct scene *scene)
+{
+	browser_expect_quiet(browser);
+	browser_close(browser);
+	for (int i = 0; i < 2; i++)
+		open_gate(scene);
+	end(scene);
+}
+
+SCENARIO_SOME(serve, shows_what_happened, SUPPORTED)
+{
+	struct scene scene;
+	struct browser *browser = begin_with_page(python, &scene);
+
 	await(browser, "the process is there", "evprof.live.processes.length === 1 && evprof.live.number > 2");
 	open_gate(&scene);
 	check_while_it_runs(browser);
@@ -265,23 +281,15 @@ SCENARIO(serve, snapshot, SCENARIO_ONCE)
 /* The button opens a tab; the page lists the snapshot, and its report. */
 SCENARIO(serve, snapshot_button, SCENARIO_ONCE)
 {
-	struct browser *browser;
 	struct scene scene;
+	struct browser *browser = begin_with_page(python_any(), &scene);
 
 	(void)python;
-	network_apart();
-	scene = begin(python_any());
-	browser = browser_open(scene.directory);
-	browser_go(browser, scene.url);
 	browser_ask(browser, "showTab('processes'); 1");
 	await(browser, "the button", "document.querySelector('#processes form button')");
 	browser_ask(browser, "document.querySelector('#processes form button').click(); 1");
 	await(browser, "the snapshot", "document.querySelector('#snapshots a[href=\"report/1.html\"]')");
-	browser_expect_quiet(browser);
-	browser_close(browser);
-	for (int i = 0; i < 2; i++)
-		open_gate(&scene);
-	end(&scene);
+	end_with_page(browser, &scene);
 }
 
 SCENARIO(serve, answers, SCENARIO_ONCE)
@@ -316,25 +324,17 @@ static pid_t collector_pid(void)
 /* A server that hangs, or a tunnel to it, is one that does not answer, until it does. */
 SCENARIO(serve, the_page_sees_that_it_hangs, SCENARIO_ONCE)
 {
-	struct browser *browser;
 	struct scene scene;
+	struct browser *browser = begin_with_page(python_any(), &scene);
 
 	(void)python;
-	network_apart();
-	scene = begin(python_any());
-	browser = browser_open(scene.directory);
-	browser_go(browser, scene.url);
 	await(browser, "it is live", "document.getElementById('lamp').className === 'good'");
 	kill(scene.server->pid, SIGSTOP);
 	await(browser, "it hangs", "document.getElementById('state_text').textContent === 'no answer'");
 	await(browser, "it still does", "document.getElementById('state_text').textContent.includes('has it ended')");
 	kill(scene.server->pid, SIGCONT);
 	await(browser, "it is live again", "document.getElementById('lamp').className === 'good'");
-	browser_expect_quiet(browser);
-	browser_close(browser);
-	for (int i = 0; i < 2; i++)
-		open_gate(&scene);
-	end(&scene);
+	end_with_page(browser, &scene);
 }
 
 /* A collector that hangs keeps neither the page from answering nor the server from ending. */
