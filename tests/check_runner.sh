@@ -3,20 +3,9 @@
 # programs side by side but the sensitive ones alone. Run by `make check-rules`, with programs of its own.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-status=0
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
-trap 'exit 1' INT TERM HUP
+# shellcheck source=tests/expect_output.sh
+. tests/expect_output.sh
 export FOLDER="$folder"
-
-expect() { # WHAT COMMAND...
-	what=$1
-	shift
-	"$@" >/dev/null && return
-	echo "run_tests.sh: $what; it said:"
-	sed 's/^/  /' "$folder/output"
-	status=1
-}
 
 # A program that stands for one of criterion: its closing line, and its TAP file.
 program() { # NAME PASSED FAILED BODY
@@ -68,46 +57,46 @@ program test_right 1 0 "$meeting"
 program test_cpu 1 0 '[ -e "$FOLDER/test_left.over" ] && [ -e "$FOLDER/test_right.over" ] || exit 1; closing "$@"'
 
 run test_good
-expect "a program that passes is a success" [ "$code:$last" = "0:3 passed, 0 failed, 1 skipped" ]
-expect "the skipped test is named" grep -qx '  test_good::left_out: no tool' "$folder/output"
+expect "run_tests.sh: a program that passes is a success" [ "$code:$last" = "0:3 passed, 0 failed, 1 skipped" ]
+expect "run_tests.sh: the skipped test is named" grep -qx '  test_good::left_out: no tool' "$folder/output"
 
 program test_language 1 0 '[ "${LANGUAGE-}$LC_ALL" = C.UTF-8 ] && closing "$@"'
 LANGUAGE=de LC_ALL=de_DE.UTF-8 run test_language
-expect "the closing line is English in any session" [ "$code:$last" = "0:1 passed, 0 failed, 1 skipped" ]
+expect "run_tests.sh: the closing line is English in any session" [ "$code:$last" = "0:1 passed, 0 failed, 1 skipped" ]
 
 run test_bad test_good
-expect "a test that failed is a failure" [ "$code:$last" = "1:5 passed, 1 failed, 2 skipped" ]
+expect "run_tests.sh: a test that failed is a failure" [ "$code:$last" = "1:5 passed, 1 failed, 2 skipped" ]
 
 program test_once 3 1 'case $* in *--filter*) echo "Synthesis: Passing: 1 | Failing: 0"; exit 0 ;; esac
 closing "$@"; { echo "not ok - once::now_and_then@3.8  (0.1s)"; echo "  once.c:1: was 2"; } >>"${1#--tap=}"; exit 1'
 run test_once
-expect "a test that passes when it runs again has passed" [ "$code:$last" = "0:4 passed, 0 failed, 1 skipped" ]
-expect "it is named" grep -qx 'passed when it ran again, alone: once::now_and_then@3.8' "$folder/output"
-expect "its message is printed" grep -qx '    once.c:1: was 2' "$folder/output"
+expect "run_tests.sh: a test that passes when it runs again has passed" [ "$code:$last" = "0:4 passed, 0 failed, 1 skipped" ]
+expect "run_tests.sh: it is named" grep -qx 'passed when it ran again, alone: once::now_and_then@3.8' "$folder/output"
+expect "run_tests.sh: its message is printed" grep -qx '    once.c:1: was 2' "$folder/output"
 
 program test_twice 3 1 'case $* in *--filter*) echo "Synthesis: Passing: 0 | Failing: 1"; exit 1 ;; esac
 closing "$@"; echo "not ok - twice::always@3.8  (0.1s)" >>"${1#--tap=}"; exit 1'
 run test_twice
-expect "a test that fails again has failed" [ "$code:$last" = "1:3 passed, 1 failed, 1 skipped" ]
+expect "run_tests.sh: a test that fails again has failed" [ "$code:$last" = "1:3 passed, 1 failed, 1 skipped" ]
 
 run test_odd
-expect "an exit status counts" [ "$code:$last" = "1:2 passed, 1 failed, 1 skipped" ]
+expect "run_tests.sh: an exit status counts" [ "$code:$last" = "1:2 passed, 1 failed, 1 skipped" ]
 
 mkdir "$folder/unit"
 program unit/test_plain 1 0 'env | grep ^EVPROF_ && exit 1; closing "$@"'
 EVPROF_E2E_FOUND=1 run unit/test_plain
-expect "unit tests see no variable of evprof" [ "$code:$last" = "0:1 passed, 0 failed, 1 skipped" ]
+expect "run_tests.sh: unit tests see no variable of evprof" [ "$code:$last" = "0:1 passed, 0 failed, 1 skipped" ]
 
 limit=1 run test_hang test_good test_crash
-expect "programs that hang or crash are failures" [ "$code:$last" = "1:3 passed, 2 failed, 1 skipped" ]
-expect "the one that hangs is named" grep -qx 'test_hang: still running after 1 s, ended' "$folder/output"
-expect "the one that crashes is named" grep -q '^test_crash: no closing line (exit status 139)' "$folder/output"
-expect "what it started has ended" sleeper_ended
+expect "run_tests.sh: programs that hang or crash are failures" [ "$code:$last" = "1:3 passed, 2 failed, 1 skipped" ]
+expect "run_tests.sh: the one that hangs is named" grep -qx 'test_hang: still running after 1 s, ended' "$folder/output"
+expect "run_tests.sh: the one that crashes is named" grep -q '^test_crash: no closing line (exit status 139)' "$folder/output"
+expect "run_tests.sh: what it started has ended" sleeper_ended
 
 run test_cpu test_left test_right
-expect "programs run side by side, and test_cpu alone" [ "$code:$last" = "0:3 passed, 0 failed, 3 skipped" ]
-expect "what one prints stays together" sh -c 'grep -A1 "test_left begins" "$FOLDER/output" | grep -q "test_left ends"'
-expect "each program's time is printed" [ "$(grep -cE '^ +[0-9]+ s  test_(cpu|left|right)$' "$folder/output")" = 3 ]
+expect "run_tests.sh: programs run side by side, and test_cpu alone" [ "$code:$last" = "0:3 passed, 0 failed, 3 skipped" ]
+expect "run_tests.sh: what one prints stays together" sh -c 'grep -A1 "test_left begins" "$FOLDER/output" | grep -q "test_left ends"'
+expect "run_tests.sh: each program's time is printed" [ "$(grep -cE '^ +[0-9]+ s  test_(cpu|left|right)$' "$folder/output")" = 3 ]
 
 rm -f "$folder/sleeper"
 EVPROF_BUILD="$folder/build" sh tools/scripts/run_tests.sh "$folder/test_hang" "$folder/test_good" >"$folder/output" 2>&1 &
@@ -118,6 +107,6 @@ for _ in $(seq 50); do
 done
 kill "$runner"
 wait "$runner"
-expect "a signal ends it" grep -q 'ended by a signal' "$folder/output"
-expect "and what runs under it" sleeper_ended
+expect "run_tests.sh: a signal ends it" grep -q 'ended by a signal' "$folder/output"
+expect "run_tests.sh: and what runs under it" sleeper_ended
 exit $status

@@ -4,20 +4,9 @@
 # Run by `make check-rules`.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-status=0
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
-trap 'exit 1' INT TERM HUP
+# shellcheck source=tests/expect_output.sh
+. tests/expect_output.sh
 unset EVPROF_SETUP_END EVPROF_SETUP_SECONDS TEST_PACKAGES XDG_CACHE_HOME
-
-expect() { # WHAT COMMAND...
-	what=$1
-	shift
-	"$@" >/dev/null && return
-	echo "$what; it said:"
-	sed 's/^/  /' "$folder/output"
-	status=1
-}
 
 run() { # COMMAND...
 	"$@" >"$folder/output" 2>&1
