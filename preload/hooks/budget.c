@@ -581,6 +581,25 @@ static bool in_lasting_debt(uint64_t now_ns)
 	return budget.thinned && account.balance_ns < 0 && now_ns - budget.chosen_ns >= LOOK_LONG_NS;
 }
 
+/* Thins what was taken, if anything was. share: what recording has cost before. */
+static void write_choice(uint32_t taken, double share, uint64_t now_ns)
+{
+	if (taken) {
+		definitions_thin();
+		write_change(WIRE_THIN, 0, now_ns, &budget.now.set);
+		switch_hooks(true);
+	} else if (budget.listens) { /* what comes until something is thinned is no sample */
+		write_change(WIRE_THIN_END, WIRE_BURST_OTHER, now_ns, &budget.before.set);
+	}
+	if (taken && !budget.thinned) {
+		budget.thinned = true;
+		budget.chosen_ns = now_ns;
+		plan_burst((budget.listens ? account.cost_ns - budget.burst_cost_ns : share * LISTEN_NS) +
+			       (double)(cpu_now() - now_ns), /* this step ends it */
+			   now_ns);
+	}
+}
+
 /*
  * Chooses from the events since begin_ns; long_too: what takes long, too. False: the rings have none of them any more.
  */
@@ -613,20 +632,7 @@ static bool choose(uint64_t now_ns, bool long_too)
 		account.due_ns += instrument_cost(again, again * mean_code_bytes());
 	}
 	note_begin(now_ns);
-	if (taken) {
-		definitions_thin();
-		write_change(WIRE_THIN, 0, now_ns, &budget.now.set);
-		switch_hooks(true);
-	} else if (budget.listens) { /* what comes until something is thinned is no sample */
-		write_change(WIRE_THIN_END, WIRE_BURST_OTHER, now_ns, &budget.before.set);
-	}
-	if (taken && !budget.thinned) {
-		budget.thinned = true;
-		budget.chosen_ns = now_ns;
-		plan_burst((budget.listens ? account.cost_ns - budget.burst_cost_ns : full * LISTEN_NS) +
-			       (double)(cpu_now() - now_ns), /* this step ends it */
-			   now_ns);
-	}
+	write_choice(taken, full, now_ns);
 	log_line(LOG_DEBUG,
 		 "budget: recording adds %.1f %% for %.1f ms; %u functions are thinned, %u of them now; in all %.1f ms "
 		 "of %.1f, balance %.1f",
