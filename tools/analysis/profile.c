@@ -118,18 +118,18 @@ static __attribute__((noinline)) bool count_thinned(const struct replay *replay,
 	return thinning_count(replay->thinning, &call);
 }
 
-/* A call or an end that is not shown. */
-static void count_hidden(void *owner, struct replay *replay, uint32_t head)
-{
-	(void)owner;
-	if (replay->thinning && !replay_begins(wire_head_kind(head)))
-		thinning_count_hidden(replay->thinning, replay->depth);
-}
-
 static __attribute__((noinline)) void leave_out(struct replay *replay)
 {
 	if (replay->thinning)
 		thinning_count_hidden(replay->thinning, replay->depth);
+}
+
+/* A call or an end that is not shown. */
+static void count_hidden(void *owner, struct replay *replay, uint32_t head)
+{
+	(void)owner;
+	if (!replay_begins(wire_head_kind(head)))
+		leave_out(replay);
 }
 
 static inline void count_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
