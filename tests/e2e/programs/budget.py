@@ -17,6 +17,7 @@ class Counts(object):
         self.tiny = self.other = self.long_one = self.raises = self.fib = self.steps = self.long_loop = 0
         self.thrown = self.guarded = self.deep = self.small = self.steps_of_a_task = self.__dict__["__getitem__"] = 0
         self.some_time = self.much_time = self.made = self.parent = self.passed = self.seconds = self.cpu_seconds = 0
+        self.shared = self.shared_us = 0
 
 
 counts = Counts()
@@ -137,10 +138,11 @@ def much_time():
 
 
 def shares_processors(end):
-    """Others want them, too: a call may take ms in which it waits for one."""
+    """Others want its processor, too: a call may take ms in which it waits for that. shared_us: the CPU time of a call."""
     import subprocess
 
     def as_long_as_some_time():
+        counts.shared += 1
         for _ in numbers:
             pass
 
@@ -149,9 +151,12 @@ def shares_processors(end):
             as_long_as_some_time()
 
     much_time()
-    load = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(3 * os.cpu_count())]
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    load = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(3)]
     try:
+        began = time.process_time()
         until(end, much_more_time)
+        counts.shared_us = (time.process_time() - began) / counts.shared * 1e6
     finally:
         for process in load:
             process.kill()
