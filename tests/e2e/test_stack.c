@@ -40,6 +40,27 @@ SCENARIO(stack, parked_without_random_addresses, SUPPORTED)
 	expect_agreement(python, JOB_BARE, "@stacked.py", NULL, "the stacks are those of faulthandler");
 }
 
+/* The same, and a thread has the id 32767, which is half of the address of each thread's memory. */
+SCENARIO(stack, parked_with_an_id_in_all_addresses, SUPPORTED)
+{
+	struct job job = {.how = JOB_BARE,
+			  .timeout_s = 200,
+			  .args = {"unshare", "--fork", "--pid", "--mount-proc", "sh", "-c",
+				   "echo 32760 >/proc/sys/kernel/ns_last_pid && exec \"$@\"", "sh"}};
+	struct outcome *outcome;
+	int n = 8;
+
+	python_needs(python, "ctypes");
+	if (python->chrooted || geteuid() != 0 || personality(ADDR_NO_RANDOMIZE) < 0)
+		cr_skip_test("this needs root, and addresses that are not random");
+	for (int i = 0; python->command[i]; i++)
+		job.args[n++] = python->command[i];
+	job.args[n++] = "@stacked.py";
+	job.args[n] = build_path("evprof");
+	outcome = job_run(&job);
+	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"), "the ids are the threads' own");
+}
+
 /* The same, while hooks of evprof are set in it. */
 SCENARIO_SOME(stack, recorded, SUPPORTED)
 {

@@ -333,17 +333,31 @@ static void take_samples(const struct layout *layout, struct process *process, s
 						samples->states + samples->count, SAMPLES_MAX - samples->count);
 }
 
-/* In how many states a word leads to memory that has the id of a thread of the process at that offset. */
+static bool is_among(const uint32_t *ids, size_t count, uint32_t id)
+{
+	for (size_t i = 0; i < count; i++)
+		if (ids[i] == id)
+			return true;
+	return false;
+}
+
+/*
+ * How many threads of the process have their id at that offset of the memory to which a word of their states leads. One
+ * of these ids may be in each thread's memory: half of an address is 32767 where addresses are not random.
+ */
 static size_t count_threads(struct process *process, const struct samples *samples, uint32_t word, uint32_t offset)
 {
+	uint32_t ids[SAMPLES_MAX];
 	size_t found = 0;
 
 	for (size_t i = 0; i < samples->count; i++) {
 		uint64_t thread;
 		uint32_t own;
 
-		found += process_word(process, samples->states[i] + word, &thread) &&
-			 remote_read(process->remote, thread + offset, &own, sizeof(own)) && process_tid(process, own);
+		if (process_word(process, samples->states[i] + word, &thread) &&
+		    remote_read(process->remote, thread + offset, &own, sizeof(own)) && process_tid(process, own) &&
+		    !is_among(ids, found, own))
+			ids[found++] = own;
 	}
 	return found;
 }
