@@ -2,7 +2,8 @@
 # check_text.sh - nothing in the repository names a developer's machine or a package registry's host, and every source
 # file starts with a comment that says what it owns and has no line that is wider than 120 columns (clang-format leaves
 # comments as they are). Identifiers have the words of docs/glossary.md. A heading of a document is at most one level
-# below the one before, or its site is not built. Run by `make check-rules`.
+# below the one before, or its site is not built. Nothing but what belongs there is at the top of the tree. Run by
+# `make check-rules`.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 status=0
@@ -30,6 +31,13 @@ trap 'rm -f "$list"' EXIT
 files >"$list"
 if tr '\n' '\0' <"$list" | xargs -0 grep -nIE -e "$places" -e "$hosts" -- /dev/null; then
 	echo "these lines name a place on one machine or a package registry"
+	status=1
+fi
+# What a hand left there would be published with it. A source distribution has files of its own there.
+if git rev-parse --is-inside-work-tree >/dev/null 2>&1 &&
+	sed 's,/.*,,' "$list" | sort -u |
+	grep -vxE 'Makefile|README\.md|\.(ci|clang-format|gitignore)|collector|docs|include|preload|tests|tools'; then
+	echo "these have no place at the top of the tree"
 	status=1
 fi
 # Identifiers of before the glossary.
