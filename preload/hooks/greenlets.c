@@ -10,8 +10,8 @@
  * this also covers code that has imported them already. If the PyMethodDef cannot be written, or is not as expected,
  * the program sees evprof's function, and removes it by setting one of its own.
  *
- * The module exists some time after the audit event that announces its import, without a further event. From then
- * on each call of a thread searches for it on the slow path until it is found.
+ * The module exists some events after the audit event that announces its import, and its library, without a further
+ * audit event. From then on each call of a thread searches for it on the slow path until it is found.
  */
 #include "hooks/greenlets.h"
 
@@ -26,10 +26,15 @@
 #include "ring/process.h"
 #include "ring/writer.h"
 
-#define LOOKS_MAX 100000 /* the import has failed, or does not end */
+/*
+ * Calls at which the module is looked for: of a library that is about to be loaded; of an import that may fail, as many
+ * packages try to import greenlet. Each is on the slow path, which takes a microsecond.
+ */
+#define LOOKS_OF_LIBRARY 100000
+#define LOOKS_OF_IMPORT 500
 
 static bool here;
-static unsigned looks;
+static unsigned looks_left;
 
 #define METH_VARARGS 1
 
@@ -138,16 +143,23 @@ static struct object *settrace(struct object *module, struct object *arguments)
 	return without_ours(set_ours(module, program));
 }
 
-/*
- * The module that has settrace(), a new reference; NULL before it exists. Before 1.0 the package itself is the C
- * module.
- */
+/* Before 1.0 the package itself is the C module. */
+static const char *const modules[] = {"greenlet._greenlet", "greenlet"};
+#define MODULES (sizeof(modules) / sizeof(modules[0]))
+
+static bool is_module(const char *name)
+{
+	for (size_t i = 0; i < MODULES; i++)
+		if (!strcmp(name, modules[i]))
+			return true;
+	return false;
+}
+
+/* The module that has settrace(), a new reference; NULL before it exists. */
 static struct object *find_module(void)
 {
-	static const char *const names[] = {"greenlet._greenlet", "greenlet"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct object *module = python_module(names[i]);
+	for (size_t i = 0; i < MODULES; i++) {
+		struct object *module = python_module(modules[i]);
 
 		if (module && python_succeeds(python.PyObject_GetAttrString(module, "settrace")))
 			return module;
@@ -274,7 +286,7 @@ static void watch(void)
 	python_lock();
 	if (set_trace())
 		thread_self.greenlets = here = true;
-	else if (!here && ++looks >= LOOKS_MAX)
+	else if (!here && !--looks_left)
 		refill_before_call = NULL;
 	python_unlock();
 	if (thread_self.greenlets)
@@ -288,7 +300,7 @@ void greenlets_forget(void)
 {
 	refill_before_call = NULL;
 	here = thread_self.greenlets = false;
-	looks = 0;
+	looks_left = 0;
 	thread_self.raised_in = NULL;
 }
 
@@ -306,31 +318,35 @@ void greenlets_remove(void)
 	greenlets_forget();
 }
 
-void greenlets_expect(struct object *name)
+static void expect(unsigned looks)
 {
-	const char *text = name && python.PyUnicode_AsUTF8 ? python.PyUnicode_AsUTF8(name) : NULL;
-
-	if (!text)
-		python.PyErr_Clear();
-	if (!text || strcmp(text, "greenlet") != 0 || !(config.events & (EVENT_CALL | EVENT_C_CALL)))
-		return;
-	looks = 0; /* an earlier import may have failed */
-	if (refill_before_call)
+	if (looks_left < looks)
+		looks_left = looks;
+	if (refill_before_call || !(config.events & (EVENT_CALL | EVENT_C_CALL)))
 		return;
 	refill_before_call = watch;
 	writer_set_room(thread_self.writer, 0, 0);
 }
 
+void greenlets_note_import(struct object *name, struct object *path)
+{
+	const char *text = name && path && python.PyUnicode_AsUTF8 ? python.PyUnicode_AsUTF8(name) : NULL;
+
+	if (text && is_module(text))
+		expect(path == python.none ? LOOKS_OF_IMPORT : LOOKS_OF_LIBRARY);
+	else if (!text)
+		python.PyErr_Clear(); /* sys.audit() takes any arguments */
+}
+
 void greenlets_look(void)
 {
 	struct definitions_guard guard;
-	struct object *module, *name;
+	struct object *module;
 
 	definitions_enter(&guard);
 	module = python_module("greenlet");
-	name = module ? python.PyUnicode_FromString("greenlet") : NULL;
-	greenlets_expect(name);
-	python.Py_DecRef(name);
+	if (module)
+		expect(LOOKS_OF_LIBRARY);
 	python.Py_DecRef(module);
 	python.PyErr_Clear();
 	definitions_leave(&guard);

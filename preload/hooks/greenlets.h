@@ -6,8 +6,11 @@
 
 struct object;
 
-/* Called at the audit event "import". name: the module that is about to be imported. GIL held. */
-void greenlets_expect(struct object *name);
+/*
+ * Called at the audit event "import", which comes once more for an extension module, with the path of the library that
+ * is loaded next (else None). name and path are borrowed, or NULL. GIL held.
+ */
+void greenlets_note_import(struct object *name, struct object *path);
 
 /*
  * Whether the module is about to be imported, or has been, where no audit event has announced it: there is none until

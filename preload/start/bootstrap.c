@@ -144,7 +144,7 @@ static void before_import(struct object *arguments)
 	if (!install_has_begun())
 		return;
 	if (python.PyTuple_GetItem)
-		greenlets_expect(python.PyTuple_GetItem(arguments, 0));
+		greenlets_note_import(python.PyTuple_GetItem(arguments, 0), python.PyTuple_GetItem(arguments, 1));
 	hook_compat_look();
 }
 
