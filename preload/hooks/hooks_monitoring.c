@@ -80,6 +80,7 @@ static struct object *record_in_program(unsigned kind, struct object *code)
 		budget_look();
 	if (is_code(code) && definitions_hides_code(code)) {
 		note_left_out();
+		writer_look(kind); /* an exception unwinds thinned frames any number of times */
 		return disable;
 	}
 	writer = writer_reserve(kind);

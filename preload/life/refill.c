@@ -615,6 +615,19 @@ void writer_put_greenlet_stack(void)
 	slow_end(&slow);
 }
 
+void writer_look(unsigned kind)
+{
+	struct writer *writer = thread_self.writer;
+	struct slow slow;
+
+	if (writer_finds_room(writer))
+		return;
+	slow_begin(&slow);
+	if (life_recording() && writer == thread_self.writer && writer->slot && room_of(writer) > ROOM_WANTED)
+		refill(writer, kind);
+	slow_end(&slow);
+}
+
 static bool has_no_quarter(struct writer *writer)
 {
 	if (!(writer->gap % WRITER_LOSE_AT_ONCE) || atomic_load(&process->status) != PROCESS_JOINED ||

@@ -633,6 +633,34 @@ Test(writer, a_stop_is_noticed_by_the_fast_path)
 	cr_assert_not_null(writer_reserve(WIRE_FORK));
 }
 
+/* An event that is not recorded is not lost either, and does what is due, so that the next one is fast. */
+Test(writer, what_is_not_recorded_finds_room_for_what_follows)
+{
+	struct writer *writer;
+	uint64_t head, lost;
+
+	put(WIRE_FORK, 1);
+	writer = thread_self.writer;
+	head = writer->head;
+	process_look_again();
+	cr_assert_not(writer_has_room(writer));
+	writer_look(WIRE_RETURN);
+	cr_assert(writer_has_room(writer));
+	cr_assert_eq(writer->head, head);
+	for (uint64_t i = 0; i < WORDS; i++)
+		put(WIRE_FORK, 1);
+	lost = atomic_load(&slots[0].lost[WIRE_FORK]);
+	cr_assert_gt(lost, 0);
+	writer_look(WIRE_RETURN);
+	cr_assert_not(writer_has_room(writer));
+	cr_assert_eq(atomic_load(&slots[0].lost[WIRE_RETURN]), 0);
+	cr_assert_eq(atomic_load(&slots[0].lost[WIRE_FORK]), lost);
+	process_set_status(PROCESS_STOPPED);
+	ring_consume(&slots[0], ring_head(&slots[0]));
+	writer_look(WIRE_RETURN);
+	cr_assert_not(writer_has_room(writer));
+}
+
 Test(writer, errno_stays)
 {
 	errno = 1234;
