@@ -79,6 +79,11 @@ closing "$@"; echo "not ok - twice::always@3.8  (0.1s)" >>"${1#--tap=}"; exit 1'
 run test_twice
 expect "run_tests.sh: a test that fails again has failed" [ "$code:$last" = "1:3 passed, 1 failed, 1 skipped" ]
 
+printf 'echo "this line is too wide"\nexit 1\n' >"$folder/rule.sh"
+run rule.sh test_good
+expect "run_tests.sh: a broken rule is a failure" [ "$code:$last" = "1:3 passed, 0 failed, 1 skipped" ]
+expect "run_tests.sh: what it printed is at the end" sh -c 'tail -2 "$FOLDER/output" | grep -qx "broken: .*/rule.sh: this line is too wide"'
+
 run test_odd
 expect "run_tests.sh: an exit status counts" [ "$code:$last" = "1:2 passed, 1 failed, 1 skipped" ]
 

@@ -76,9 +76,9 @@ struct writer *writer_refill(unsigned kind) __attribute__((cold, noinline));
 extern void (*refill_before_call)(void);
 
 /*
- * Does what is due on the slow path at an event that is not recorded, and finds the room of those that follow: else each
- * of them comes here until one is recorded. Does nothing if there is no room without waiting, so nothing is lost. GIL
- * held.
+ * Does what is due on the slow path at an event that is not recorded, and finds the room of those that follow: else
+ * each of them comes here until one is recorded. Does nothing if there is no room without waiting, so nothing is lost.
+ * GIL held.
  */
 void writer_look(unsigned kind) __attribute__((cold, noinline));
 

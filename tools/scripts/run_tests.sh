@@ -3,7 +3,8 @@
 #
 # Called by `make test` with EVPROF_BUILD set. Programs run side by side, EVPROF_TEST_LANES of them (2) at a time; those
 # that compare times (alone(), below) run after the others, one after the other. The output of each is printed whole
-# when it ends. At the end stand what was skipped, by reason, the slowest programs, and each failed test with its message.
+# when it ends. At the end stand what was skipped, by reason, the slowest programs, each failed test with its message, and
+# what a broken rule printed last.
 # The last line, "N passed, N failed, N skipped", counts the tests of the criterion programs; a failed rule check or a
 # program that ended without its closing line makes the exit status 1.
 #
@@ -18,7 +19,7 @@ limit=${TEST_TIMEOUT:-1800}
 logs=$EVPROF_BUILD/test-logs
 mkdir -p "$logs" || exit 1
 logs=$(cd "$logs" && pwd)
-rm -rf "$logs/taken" "$logs"/*.result "$logs"/sanitizer.*
+rm -rf "$logs/taken" "$logs"/*.result "$logs"/sanitizer.* "$logs/broken"
 mkdir "$logs/taken" || exit 1
 
 # The preloaded library of a sanitizer build comes after libc, and an uninstrumented Python's memory is its own. A private
@@ -53,10 +54,13 @@ alone() { # PROGRAM
 }
 
 run_rule() { # SCRIPT
-	if sh "$1"; then
+	if sh "$1" >"$logs/rule" 2>&1; then
+		cat "$logs/rule"
 		echo "$1: holds"
 	else
+		cat "$logs/rule"
 		echo "$1: broken"
+		tail -n 5 "$logs/rule" | cut -c1-300 | sed "s,^,broken: $1: ," >>"$logs/broken"
 		broken=$((broken + 1))
 	fi
 }
@@ -235,6 +239,7 @@ fi
 [ -s "$logs/second" ] && sed 's/^/passed when it ran again, alone: /' "$logs/second"
 [ "$broken" = 0 ] || echo "rule checks broken and sanitizer reports: $broken"
 # Their names once more: who shows the end of a long output only shows these.
+[ ! -s "$logs/broken" ] || cat "$logs/broken"
 [ "$failed" = 0 ] || sed -n 's/^not ok - \([^ ]*\) .*/failed: \1/p' "$logs/failed"
 echo "$passed passed, $failed failed, $(sum 3) skipped"
 [ "$failed" = 0 ] && [ "$broken" = 0 ] && [ "$passed" -gt 0 ]

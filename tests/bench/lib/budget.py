@@ -16,9 +16,10 @@ PROGRAMS = """async_generators async_tree barnes_hut bpe_tokeniser chaos compreh
 fannkuch float generators go hexiom json_dumps json_loads logging mdp meteor_contest nbody nqueens pathlib pickle pidigits pprint
 pyflate raytrace regex_compile richards richards_super scimark spectral_norm telco tomli_loads typing_runtime_protocols
 unpack_sequence xml_etree""".split()
-# The bench's own: what they do, and which packages of the interpreter they need (tests/interpreters/packages.sh).
-REAL = {"asyncio_service": (["40000"], None), "celery_tasks": (["5000"], "-services"), "django_load": (["2000"], "-services"),
-        "flask_load": (["3000"], "-services"), "pandas_session": (["200"], "-peaks"), "sympy_session": (["--repeat", "4"], "")}
+# The bench's own: what they do, some ten seconds of it, and which packages of the interpreter they need
+# (tests/interpreters/packages.sh).
+REAL = {"asyncio_service": (["130000"], None), "celery_tasks": (["25000"], "-services"), "django_load": (["8000"], "-services"),
+        "flask_load": (["9000"], "-services"), "pandas_session": (["900"], "-peaks"), "sympy_session": (["--repeat", "24"], "")}
 ARGUMENTS = {"async_tree": ["none"], "sqlglot_v2": ["normalize"], "logging": ["format"], "pickle": ["--pure-python", "pickle"]}
 RUN = os.path.join(target.BENCH, "pyperf_loops", "run.py")
 SOURCES = os.path.join(target.packages("pyperformance"), "pyperformance", "data-files", "benchmarks")

@@ -30,5 +30,11 @@ def memory():
         [None] * 50
 
 
+# Many packages try this, and go on without it: the rounds after the first one have nothing of it.
+sys.modules["greenlet"] = None
+try:
+    import greenlet
+except ImportError:
+    pass
 for _ in range(int(sys.argv[2])):
     globals()[sys.argv[1]]()
