@@ -286,7 +286,7 @@ static void watch(void)
 	python_lock();
 	if (set_trace())
 		thread_self.greenlets = here = true;
-	else if (!here && !--looks_left)
+	else if (!here && (!looks_left || !--looks_left)) /* 0: another thread's was the last one */
 		refill_before_call = NULL;
 	python_unlock();
 	if (thread_self.greenlets)
@@ -318,6 +318,7 @@ void greenlets_remove(void)
 	greenlets_forget();
 }
 
+/* Has the calls of all threads look for the module, that often at least. */
 static void expect(unsigned looks)
 {
 	if (looks_left < looks)
