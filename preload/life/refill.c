@@ -599,14 +599,19 @@ static __attribute__((noinline)) struct writer *look_for_room(unsigned kind)
 	return writer;
 }
 
+/* Whether the calling thread's writer still is this one, and may write without waiting. */
+static bool may_write_now(const struct writer *writer)
+{
+	return life_recording() && writer == thread_self.writer && writer->slot && room_of(writer) > ROOM_WANTED;
+}
+
 void writer_put_greenlet_stack(void)
 {
 	struct writer *writer = thread_self.writer;
 	struct slow slow;
 
 	slow_begin(&slow);
-	if (life_recording() && writer == thread_self.writer && stack_kind(writer) == WIRE_GREENLET_STACK &&
-	    room_of(writer) > ROOM_WANTED) {
+	if (may_write_now(writer) && stack_kind(writer) == WIRE_GREENLET_STACK) {
 		room_show_held(writer);
 		put_stack(writer, WIRE_C_RETURN);
 	} else {
@@ -623,7 +628,7 @@ void writer_look(unsigned kind)
 	if (writer_finds_room(writer))
 		return;
 	slow_begin(&slow);
-	if (life_recording() && writer == thread_self.writer && writer->slot && room_of(writer) > ROOM_WANTED)
+	if (may_write_now(writer))
 		refill(writer, kind);
 	slow_end(&slow);
 }
