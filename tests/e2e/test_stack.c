@@ -43,21 +43,15 @@ SCENARIO(stack, parked_without_random_addresses, SUPPORTED)
 /* The same, and a thread has the id 32767, which is half of the address of each thread's memory. */
 SCENARIO(stack, parked_with_an_id_in_all_addresses, SUPPORTED)
 {
-	struct job job = {.how = JOB_BARE,
-			  .timeout_s = 200,
-			  .args = {"unshare", "--fork", "--pid", "--mount-proc", "sh", "-c",
-				   "echo 32760 >/proc/sys/kernel/ns_last_pid && exec \"$@\"", "sh"}};
 	struct outcome *outcome;
-	int n = 8;
 
 	python_needs(python, "ctypes");
 	if (python->chrooted || geteuid() != 0 || personality(ADDR_NO_RANDOMIZE) < 0)
 		cr_skip_test("this needs root, and addresses that are not random");
-	for (int i = 0; python->command[i]; i++)
-		job.args[n++] = python->command[i];
-	job.args[n++] = "@stacked.py";
-	job.args[n] = build_path("evprof");
-	outcome = job_run(&job);
+	outcome = run(.how = JOB_BARE, .timeout_s = 200,
+		      .args = {"unshare", "--fork", "--pid", "--mount-proc", "sh", "-c",
+			       "echo 32760 >/proc/sys/kernel/ns_last_pid && exec \"$@\"", "sh", python->command[0],
+			       "@stacked.py", build_path("evprof")});
 	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "same\n"), "the ids are the threads' own");
 }
 

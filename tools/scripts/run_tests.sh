@@ -54,13 +54,17 @@ alone() { # PROGRAM
 }
 
 run_rule() { # SCRIPT
-	if sh "$1" >"$logs/rule" 2>&1; then
-		cat "$logs/rule"
+	sh "$1" >"$logs/rule" 2>&1
+	ended=$?
+	cat "$logs/rule"
+	if [ "$ended" = 0 ]; then
 		echo "$1: holds"
 	else
-		cat "$logs/rule"
 		echo "$1: broken"
-		tail -n 5 "$logs/rule" | cut -c1-300 | sed "s,^,broken: $1: ," >>"$logs/broken"
+		{
+			echo "broken: $1"
+			tail -n 5 "$logs/rule" | cut -c1-300 | sed 's/^/  /'
+		} >>"$logs/broken"
 		broken=$((broken + 1))
 	fi
 }
