@@ -139,15 +139,39 @@ static int repair_stack(struct sampled_stacks *stacks, uint64_t state, struct re
 	return last ? rebuild_stack(stacks, frames, last) : -1;
 }
 
+/* Whether the innermost function has ended, or been called again, since its frame was found. */
+static bool has_moved(struct sampled_stacks *stacks, uint64_t state, uint64_t first, const struct remote_frame *caller)
+{
+	struct remote_frame now = *caller;
+	uint64_t frame;
+
+	remote_refresh(stacks->remote);
+	return !remote_first_frame(stacks->remote, state, &frame) || frame != first ||
+	       !remote_instruction(stacks->remote, &now) || now.instruction != caller->instruction;
+}
+
+static int read_first(struct sampled_stacks *stacks, uint64_t state, struct remote_frame frames[REMOTE_FRAMES])
+{
+	uint64_t first = 0;
+	int count;
+
+	remote_refresh(stacks->remote);
+	remote_first_frame(stacks->remote, state, &first);
+	count = remote_stack(stacks->remote, state, frames); /* which begins with the same */
+	stacks->late = count > 1 && has_moved(stacks, state, first, &frames[1]);
+	return count;
+}
+
 int sampled_stack(struct sampled_stacks *stacks, uint64_t state, struct remote_frame *base,
 		  struct remote_frame frames[REMOTE_FRAMES])
 {
-	int count = read_stack(stacks, state, frames);
+	int count = read_first(stacks, state, frames);
 
 	for (int i = 0; i < LOOKS && count < 0; i++)
-		count = read_stack(stacks, state, frames);
+		count = read_first(stacks, state, frames);
 	if (count > 0 && !reaches_base(base, frames, count)) {
 		stacks->torn++;
+		stacks->late = true;
 		count = repair_stack(stacks, state, base, frames, count);
 	}
 	if (count > 0)

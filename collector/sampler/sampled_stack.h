@@ -7,6 +7,7 @@
 #ifndef COLLECTOR_SAMPLED_STACK_H
 #define COLLECTOR_SAMPLED_STACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "remote/remote.h"
@@ -16,6 +17,7 @@
 struct sampled_stacks {
 	struct remote *remote;
 	uint64_t torn; /* stacks whose innermost frame ended or suspended before the frames below were read */
+	bool late;     /* the last stack's callers may have been read after its innermost function had returned */
 	/* The frame that was last seen below another one, by the address of that one. */
 	struct sampled_link {
 		struct remote_frame frame, below;

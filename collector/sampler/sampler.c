@@ -264,9 +264,9 @@ static bool has_space(struct thread *thread, uint32_t count)
 
 /*
  * The number of functions that still run since the previous sample. Where a caller has moved on, its callees are new
- * calls.
+ * calls. late: a caller may have moved on after its callee was read.
  */
-static uint32_t count_unchanged(const struct thread *thread, uint32_t count)
+static uint32_t count_unchanged(const struct thread *thread, uint32_t count, bool late)
 {
 	uint32_t same = 0;
 
@@ -275,16 +275,16 @@ static uint32_t count_unchanged(const struct thread *thread, uint32_t count)
 
 		if (now->id != before->id || now->frame != before->frame)
 			break;
-		if (now->instruction != before->instruction)
+		if (now->instruction != before->instruction && !late)
 			return same + 1;
 	}
 	return same;
 }
 
 /* Records the difference between the thread's stack and found[]. */
-static void put_changes(struct thread *thread, uint32_t count, uint64_t now)
+static void put_changes(struct thread *thread, uint32_t count, bool late, uint64_t now)
 {
-	uint32_t same = count_unchanged(thread, count);
+	uint32_t same = count_unchanged(thread, count, late);
 
 	put_returns(thread, same, now);
 	if (same && (same == count || found[same - 1].line != thread->stack[same - 1].line))
@@ -322,7 +322,7 @@ static bool record_sample(struct sampler *sampler, uint64_t state, uint32_t tid)
 	if (count < 0 || !has_space(thread, (uint32_t)count))
 		return false;
 	put_cpu_time(thread, now);
-	put_changes(thread, (uint32_t)count, now);
+	put_changes(thread, (uint32_t)count, sampler->stacks.late, now);
 	ring_stream_publish(&thread->stream);
 	return true;
 }

@@ -68,6 +68,21 @@ SCENARIO(sampling, code_that_is_compiled_anew, OLDEST)
 	}
 }
 
+/*
+ * A call that ends while the frames of its callers are read is not another one. A busy machine may hide calls, but adds
+ * none.
+ */
+SCENARIO(sampling, no_call_is_counted_twice, OLDEST)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@sampling.py", "many_calls"},
+				      .env = {"EVPROF_EVENTS=sample", "EVPROF_SAMPLE_RATE=10000"});
+	json_t *report = trace_report_by(outcome->trace, "wall");
+	long made = atol(outcome->out), seen = calls_of(report, "waits");
+
+	expect(outcome, seen > 0 && seen <= made + made / 100, "%ld calls of %ld", seen, made);
+	json_decref(report);
+}
+
 SCENARIO(sampling, times_of_functions, OLDEST)
 {
 	struct outcome *outcome = sampled(python, "times", "EVPROF_EVENTS=sample");

@@ -164,7 +164,7 @@ def hold_gil():
     """
     script = 'for i in 1 2 3; do sleep 0.2; "$0" stack --json "$1" >"look-$i"; done'
     process = subprocess.Popen(["sh", "-c", script, EVPROF, str(os.getpid())])
-    sys.setswitchinterval(1)
+    sys.setswitchinterval(10)
     C.waitpid(process.pid, None, 0)
     sys.setswitchinterval(0.005)
     process.wait()
