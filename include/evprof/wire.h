@@ -225,8 +225,8 @@ enum wire_burst {
 	WIRE_BURST_OTHER = 1,  /* any other reason: it is no sample */
 };
 
-#define WIRE_THIN_MOST 28u   /* code ids in a WIRE_THIN or WIRE_THIN_END */
-#define WIRE_THIN_EVENTS 36u /* most events of one change */
+#define WIRE_THIN_MOST 28u    /* code ids in a WIRE_THIN or WIRE_THIN_END */
+#define WIRE_THIN_EVENTS 108u /* most events of one change: a quarter of the smallest ring has room for them */
 #define WIRE_THIN_SET_MOST (WIRE_THIN_EVENTS * WIRE_THIN_MOST)
 #define WIRE_THIN_C_CALLS (1u << 31)	       /* with a code id there: only the calls of C functions that it makes */
 #define WIRE_THIN_EXCEPTIONS WIRE_THIN_C_CALLS /* there, without a code id: exceptions, of all code */

@@ -165,6 +165,7 @@ static int begin_or_expect_none(const void *unused)
 
 /* What is written before the next event: a gap, a pause, what is thinned. A stack waits for its own room. */
 #define ROOM_WANTED (2 * WRITER_SPARE_WORDS + THIN_WORDS_MOST)
+_Static_assert(ROOM_WANTED < RING_BYTES_MIN / sizeof(uint64_t) / 4, "wait_for_room() can make so much");
 
 /*
  * Waits for room, within the bound. Less than a quarter of the ring suffices. 1, 0, or -ESRCH: the collector is gone.

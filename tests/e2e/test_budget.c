@@ -613,7 +613,7 @@ SCENARIO(budget, begins_anew_after_a_fork, 9)
 ALSO_CALLS_ONLY(budget, begins_anew_after_a_fork)
 
 /* More functions than one event names; a cut names them all. */
-#define SPREAD 300
+#define SPREAD 1500
 
 SCENARIO(budget, leaves_out_many_functions, 9)
 {

@@ -89,7 +89,7 @@ def classes():
         complex(i)
 
 
-SPREAD = 300
+SPREAD = 1500 if kind == "spread" else 0
 for number in range(SPREAD):
     exec(compile("def spread_%d():\n    counts.spread_%d += 1" % (number, number), __file__, "exec"))
     setattr(counts, "spread_%d" % number, 0)
@@ -428,7 +428,7 @@ elif kind == "short_threads":
 elif kind == "shares_processors":
     shares_processors(begin + limit)
 elif kind == "wide":
-    until(begin + limit, wide(1500))
+    until(begin + limit, wide(4000))
 elif kind == "wide_threads":
     in_short_threads(begin + limit, wide(600))
 elif kind == "quiet":
