@@ -182,8 +182,11 @@ failures() { # PROGRAM: the names of its failed tests
 	sed -n 's/^not ok - \([^ ]*\) .*/\1/p' "$logs/${1##*/}.tap" 2>/dev/null
 }
 
-messages() { # PROGRAM: its failed tests with what they said
-	sed -n -e '/^not ok - /{p;b' -e '}' -e '/^  /p' "$logs/${1##*/}.tap" 2>/dev/null | cut -c1-300 | head -60
+# Its failed tests with what they said, some lines of each: CI shows the last four kilobytes of a run.
+messages() { # PROGRAM
+	awk '/^not ok - / { print; lines = 0; next }
+		/^ *(---|\.\.\.|assertions: [0-9]+|failures:)$/ { next }
+		/^  / && lines++ < 10 { print substr($0, 1, 200) }' "$logs/${1##*/}.tap" 2>/dev/null | head -60
 }
 
 # Each failed test of PROGRAM once more. What passes now moves from the second column of the results to the first.
