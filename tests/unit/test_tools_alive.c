@@ -120,7 +120,7 @@ static void take(struct alive *alive, const struct event *event)
 					  .stack = event->stack,
 					  .thread = (uint16_t)event->thread,
 					  .domain = WIRE_DOMAIN_OBJ};
-	const struct alive_mapping mapping = {.range = {event->address, event->address + event->bytes, 0},
+	const struct alive_mapping mapping = {.range = {.begin = event->address, .end = event->address + event->bytes},
 					      .ticks = event->ticks,
 					      .head = wire_extended(event->what == MAP ? WIRE_MMAP : WIRE_MUNMAP, 2, 0),
 					      .stack = event->stack};

@@ -30,6 +30,7 @@ static inline void transpose(__m128i *rows, unsigned count)
 		}
 #pragma GCC unroll 8
 		for (unsigned i = 0; i < count; i++)
+			/* cppcheck-suppress uninitvar ; count is even */
 			rows[i] = turned[i];
 	}
 }
