@@ -139,15 +139,19 @@ static int repair_stack(struct sampled_stacks *stacks, uint64_t state, struct re
 	return last ? rebuild_stack(stacks, frames, last) : -1;
 }
 
-/* Whether the innermost function has ended, or been called again, since its frame was found. */
-static bool has_moved(struct sampled_stacks *stacks, uint64_t state, uint64_t first, const struct remote_frame *caller)
+/*
+ * Whether the innermost function has ended since its frame was found, or been called again. Its frame may be another
+ * function's by now.
+ */
+static bool has_moved(struct sampled_stacks *stacks, uint64_t state, uint64_t first, const struct remote_frame *frames)
 {
-	struct remote_frame now = *caller;
+	struct remote_frame caller = frames[1];
 	uint64_t frame;
 
 	remote_refresh(stacks->remote);
 	return !remote_first_frame(stacks->remote, state, &frame) || frame != first ||
-	       !remote_instruction(stacks->remote, &now) || now.instruction != caller->instruction;
+	       !remote_same_frame(stacks->remote, &frames[0], false) || !remote_instruction(stacks->remote, &caller) ||
+	       caller.instruction != frames[1].instruction;
 }
 
 static int read_first(struct sampled_stacks *stacks, uint64_t state, struct remote_frame frames[REMOTE_FRAMES])
@@ -158,7 +162,7 @@ static int read_first(struct sampled_stacks *stacks, uint64_t state, struct remo
 	remote_refresh(stacks->remote);
 	remote_first_frame(stacks->remote, state, &first);
 	count = remote_stack(stacks->remote, state, frames); /* which begins with the same */
-	stacks->late = count > 1 && has_moved(stacks, state, first, &frames[1]);
+	stacks->late = count > 1 && has_moved(stacks, state, first, frames);
 	return count;
 }
 
