@@ -143,39 +143,28 @@ static int repair_stack(struct sampled_stacks *stacks, uint64_t state, struct re
  * Whether the innermost function has ended since its frame was found, or been called again. Its frame may be another
  * function's by now.
  */
-static bool has_moved(struct sampled_stacks *stacks, uint64_t state, uint64_t first, const struct remote_frame *frames)
+static bool has_moved(struct sampled_stacks *stacks, uint64_t state, const struct remote_frame *frames)
 {
-	struct remote_frame caller = frames[1];
-	uint64_t frame;
+	uint64_t first;
 
 	remote_refresh(stacks->remote);
-	return !remote_first_frame(stacks->remote, state, &frame) || frame != first ||
-	       !remote_same_frame(stacks->remote, &frames[0], false) || !remote_instruction(stacks->remote, &caller) ||
-	       caller.instruction != frames[1].instruction;
-}
-
-static int read_first(struct sampled_stacks *stacks, uint64_t state, struct remote_frame frames[REMOTE_FRAMES])
-{
-	uint64_t first = 0;
-	int count;
-
-	remote_refresh(stacks->remote);
-	remote_first_frame(stacks->remote, state, &first);
-	count = remote_stack(stacks->remote, state, frames); /* which begins with the same */
-	stacks->late = count > 1 && has_moved(stacks, state, first, frames);
-	return count;
+	return !remote_first_frame(stacks->remote, state, &first) || first != frames[0].frame ||
+	       !remote_same_frame(stacks->remote, &frames[0], false) ||
+	       !remote_same_frame(stacks->remote, &frames[1], true);
 }
 
 int sampled_stack(struct sampled_stacks *stacks, uint64_t state, struct remote_frame *base,
 		  struct remote_frame frames[REMOTE_FRAMES])
 {
-	int count = read_first(stacks, state, frames);
+	int count = read_stack(stacks, state, frames);
+	bool torn;
 
 	for (int i = 0; i < LOOKS && count < 0; i++)
-		count = read_first(stacks, state, frames);
-	if (count > 0 && !reaches_base(base, frames, count)) {
+		count = read_stack(stacks, state, frames);
+	torn = count > 0 && !reaches_base(base, frames, count);
+	stacks->late = torn || (count > 1 && has_moved(stacks, state, frames));
+	if (torn) {
 		stacks->torn++;
-		stacks->late = true;
 		count = repair_stack(stacks, state, base, frames, count);
 	}
 	if (count > 0)

@@ -77,7 +77,7 @@ SCENARIO(sampling, no_call_is_counted_twice, OLDEST)
 	struct outcome *outcome = run(.python = python, .args = {"@sampling.py", "many_calls"},
 				      .env = {"EVPROF_EVENTS=sample", "EVPROF_SAMPLE_RATE=10000"});
 	json_t *report = trace_report_by(outcome->trace, "wall");
-	long made = atol(outcome->out), seen = calls_of(report, "waits");
+	long made = atol(outcome->out), seen = calls_of(report, "spin");
 
 	expect(outcome, seen > 0 && seen <= made + made / 100, "%ld calls of %ld", seen, made);
 	json_decref(report);

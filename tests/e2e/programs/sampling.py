@@ -65,18 +65,12 @@ def calls():
         print(line, "%.6f %.6f" % (middle - begin, time.perf_counter() - middle))
 
 
-def waits(seconds):
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        pass
-
-
 def many_calls():
     """Calls of one function, of which some end while their caller is read: prints how many."""
     for _ in range(600):
-        waits(0.001)
+        spin(0.001)
         sum(range(500))
-        waits(0.001)
+        spin(0.001)
         sum(range(500))
     print(1200)
 
