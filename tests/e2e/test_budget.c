@@ -307,12 +307,38 @@ static double number_after(const struct outcome *outcome, const char *words)
 	return at ? strtod(at + strlen(words), NULL) : 0;
 }
 
+/* What the closing line says is in the trace: others than `evprof run` have no such line. */
+static void expect_account_in_info(const struct outcome *outcome, double percent)
+{
+	struct outcome *shown = tool("info", "--json", outcome->trace);
+	json_t *info = json_loads(shown->out, 0, NULL),
+	       *process = json_array_get(json_object_get(info, "processes"), 0);
+	double found = json_number_value(json_object_get(process, "recording_percent"));
+	double longest_us = json_number_value(json_object_get(process, "longest_left_out_us"));
+
+	expect(shown, fabs(found - percent) <= 0.051, "%.3f %%, in the closing line %.1f", found, percent);
+	expect(shown, json_number_value(json_object_get(process, "recording_cpu_ms")) > 0, "its CPU time");
+	expect(shown, longest_us > 0 && longest_us < 100, "functions of up to %.3f us are left out", longest_us);
+	json_decref(info);
+	shown = tool("info", outcome->trace);
+	expect(shown,
+	       strstr(shown->out, text("within a budget of 5%%: recording cost %.1f%%; left out were ", percent)),
+	       "the same in the text");
+	shown = run_with_package(python_any(),
+				 "import evprof, sys; budget = evprof.load(sys.argv[1]).processes[0].budget\n"
+				 "print('%g %.6g %.6g' % (budget.percent, budget.recording_percent, "
+				 "budget.longest_left_out_us))",
+				 outcome->trace, NULL);
+	expect(shown, strcmp(shown->out, text("5 %.6g %.6g\n", found, longest_us)) == 0, "and in the package");
+}
+
 /* The machine may be busy; but an account that lacks something has less than a hundredth, or more than all. */
 static void expect_account(const struct outcome *outcome)
 {
 	double share = number_after(outcome, "Python's end, ");
 
 	expect(outcome, share > 1 && share < 100, "recording cost %.1f %%", share);
+	expect_account_in_info(outcome, share);
 }
 
 /*
@@ -441,7 +467,7 @@ SCENARIO(budget, leaves_out_exceptions_if_it_must, 12)
 	shown = tool("report", outcome->trace);
 	expect(shown, strstr(shown->out, " exceptions "), "the table");
 	shown = tool("info", outcome->trace);
-	expect(shown, strstr(shown->out, "within a budget of 1%, without exceptions in "), "info");
+	expect(shown, strstr(shown->out, "; exceptions were left out in "), "info");
 	shown = tool("export", "--format", "chrome", "-o", path, outcome->trace);
 	bytes = file_read(path, &size);
 	expect(shown, bytes && memmem(bytes, size, said, strlen(said)), "the timeline");

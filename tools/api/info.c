@@ -40,12 +40,14 @@ static json_t *process_of(const struct trace *trace, const struct trace_process 
 {
 	json_t *threads = json_array(), *meta = process->meta ? json_incref(process->meta) : json_object();
 	json_t *end = process->end ? json_incref(process->end) : json_null();
+	json_t *account = trace_process_account_json(process);
 
 	for (size_t i = 0; i < process->thread_count; i++)
 		json_array_append_new(threads, thread_of(trace, trace->threads[process->threads[i]]));
-	return json_pack("{s:i, s:I, s:I, s:s, s:o, s:o, s:o}", "number", (int)process->number, "pid",
+	return json_pack("{s:i, s:I, s:I, s:s, s:o, s:o, s:o, s:o}", "number", (int)process->number, "pid",
 			 (json_int_t)process->pid, "ppid", (json_int_t)process->ppid, "title",
-			 trace_process_text(process, "title"), "meta", meta, "end", end, "threads", threads);
+			 trace_process_text(process, "title"), "meta", meta, "end", end, "account",
+			 account ? account : json_null(), "threads", threads);
 }
 
 static int write_info(const struct trace *trace, struct output *output)

@@ -138,8 +138,7 @@ static json_t *json_process(struct trace *trace, const struct trace_process *pro
 	static const char *const end_members[] = {"how",     "status",	"signal",	"waits",	  "waited_us",
 						  "sampler", "samples", "samples_torn", "samples_dropped"};
 	json_t *object = json_pack("{s:I, s:I}", "pid", (json_int_t)process->pid, "ppid", (json_int_t)process->ppid);
-	json_t *threads = json_array();
-	struct trace_account account;
+	json_t *threads = json_array(), *account = trace_process_account_json(process);
 
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
 		copy_member(object, process->meta, members[i]);
@@ -147,8 +146,8 @@ static json_t *json_process(struct trace *trace, const struct trace_process *pro
 		copy_member(object, process->end, end_members[i]);
 	copy_member(object, process->meta, "events");
 	json_object_set_new(object, "events_changes", json_changes(trace, process));
-	if (trace_process_account(process, &account))
-		json_object_set_new(object, "exceptions_left_out_ms", json_real(account.exceptions_ms));
+	json_object_update(object, account);
+	json_decref(account);
 	json_object_set_new(object, "signal_name", json_signal_name(process));
 	if (counts_native_stacks(process, quick)) {
 		struct native_stack_counts counts = {0};
@@ -319,8 +318,14 @@ static void print_budget(struct output *output, const struct trace_process *proc
 	struct trace_account account;
 
 	output_format(output, "; within a budget of %g%%", trace_process_budget(process));
-	if (trace_process_account(process, &account) && account.exceptions_ms > 0)
-		output_format(output, ", without exceptions in %s of CPU time",
+	if (!trace_process_account(process, &account))
+		return;
+	output_format(output, ": recording cost %.1f%%", trace_account_percent(&account));
+	if (account.longest_ms > 0)
+		output_format(output, "; left out were functions of up to %s a call",
+			      terminal_time(account.longest_ms * 1e6, text));
+	if (account.exceptions_ms > 0)
+		output_format(output, "; exceptions were left out in %s of CPU time",
 			      terminal_time(account.exceptions_ms * 1e6, text));
 }
 

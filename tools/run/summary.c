@@ -264,31 +264,20 @@ static int put_memory(struct summary *summary)
 /* What recording has cost under a budget, in all processes whose account the trace has. */
 static void put_account(struct summary *summary)
 {
-	double cost_ms = 0, bare_ms = 0, longest_ms = 0, exceptions_ms = 0;
 	char text[TERMINAL_NUMBER_BYTES];
+	struct trace_account account;
 
-	for (uint32_t i = 0; i < summary->trace->process_count; i++) {
-		const struct trace_process *process = summary->trace->processes[i];
-		struct trace_account account;
-
-		if (!process || !trace_process_account(process, &account))
-			continue;
-		cost_ms += account.cost_ms;
-		bare_ms += account.cpu_ms - account.part_ms;
-		longest_ms = account.longest_ms > longest_ms ? account.longest_ms : longest_ms;
-		exceptions_ms += account.exceptions_ms;
-	}
-	if (bare_ms <= 0)
+	if (!trace_account(summary->trace, &account))
 		return;
 	output_format(summary->output, "; it cost %s of CPU time until Python's end, %.1f%% (budget: %s)",
-		      terminal_time(cost_ms * 1e6, text), 100 * cost_ms / bare_ms,
+		      terminal_time(account.cost_ms * 1e6, text), trace_account_percent(&account),
 		      getenv(ENV_BUDGET) ? getenv(ENV_BUDGET) : "?");
-	if (longest_ms > 0)
+	if (account.longest_ms > 0)
 		output_format(summary->output, "; left out were functions of up to %s a call",
-			      terminal_time(longest_ms * 1e6, text));
-	if (exceptions_ms > 0)
+			      terminal_time(account.longest_ms * 1e6, text));
+	if (account.exceptions_ms > 0)
 		output_format(summary->output, "; exceptions were left out in %s",
-			      terminal_time(exceptions_ms * 1e6, text));
+			      terminal_time(account.exceptions_ms * 1e6, text));
 }
 
 static int put_recording(struct summary *summary, uint64_t events)

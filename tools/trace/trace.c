@@ -257,6 +257,42 @@ bool trace_process_account(const struct trace_process *process, struct trace_acc
 	       isfinite(account->cpu_ms) && account->cpu_ms > account->part_ms;
 }
 
+bool trace_account(const struct trace *trace, struct trace_account *account)
+{
+	bool found = false;
+
+	*account = (struct trace_account){0};
+	for (uint32_t i = 0; i < trace->process_count; i++) {
+		struct trace_account own;
+
+		if (!trace->processes[i] || !trace_process_account(trace->processes[i], &own))
+			continue;
+		found = true;
+		account->cost_ms += own.cost_ms;
+		account->part_ms += own.part_ms;
+		account->cpu_ms += own.cpu_ms;
+		account->longest_ms = own.longest_ms > account->longest_ms ? own.longest_ms : account->longest_ms;
+		account->exceptions_ms += own.exceptions_ms;
+	}
+	return found;
+}
+
+double trace_account_percent(const struct trace_account *account)
+{
+	return 100 * account->cost_ms / (account->cpu_ms - account->part_ms);
+}
+
+json_t *trace_process_account_json(const struct trace_process *process)
+{
+	struct trace_account account;
+
+	if (!trace_process_account(process, &account))
+		return NULL;
+	return json_pack("{s:f, s:f, s:f, s:f}", "recording_cpu_ms", account.cost_ms, "recording_percent",
+			 trace_account_percent(&account), "longest_left_out_us", account.longest_ms * 1e3,
+			 "exceptions_left_out_ms", account.exceptions_ms);
+}
+
 void trace_warn_of_budget(const struct trace *trace)
 {
 	if (trace_budget(trace) > 0)

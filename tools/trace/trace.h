@@ -266,6 +266,12 @@ struct trace_account {
 
 /* False: the trace does not have it, as that of a program which was killed. */
 bool trace_process_account(const struct trace_process *process, struct trace_account *account);
+/* The sum of all processes that have one, and the longest of all. False: none has. */
+bool trace_account(const struct trace *trace, struct trace_account *account);
+/* What recording has cost, in percent of the CPU time of the program without it. */
+double trace_account_percent(const struct trace_account *account);
+/* An object of the caller's with these numbers as `evprof info` has them; NULL: none, or no memory. */
+json_t *trace_process_account_json(const struct trace_process *process);
 
 /* Whether its events leave the trace after a while (EVPROF_KEEP). */
 bool trace_process_is_kept(const struct trace_process *process);

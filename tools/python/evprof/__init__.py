@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .table import Column, Table
     from .tables import export_tables
     from .text import Text
-    from .trace import CFunction, Code, Damage, Process, Thread, Trace, load
+    from .trace import Budget, CFunction, Code, Damage, Process, Thread, Trace, load
 
     __version__: str
 
@@ -37,12 +37,12 @@ _MODULES = {
     "table": ("Column", "Table"),
     "tables": ("export_tables",),
     "text": ("Text",),
-    "trace": ("CFunction", "Code", "Damage", "Process", "Thread", "Trace", "load"),
+    "trace": ("Budget", "CFunction", "Code", "Damage", "Process", "Thread", "Trace", "load"),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 _PLACES["load_ipython_extension"] = "notebook"  # %load_ext evprof
 
-__all__ = ["EVENTS", "CFunction", "Code", "Column", "Damage", "EvprofError", "EvprofFileError", "Process", "Table", "Text",
+__all__ = ["EVENTS", "Budget", "CFunction", "Code", "Column", "Damage", "EvprofError", "EvprofFileError", "Process", "Table", "Text",
            "Thread", "Trace", "active", "counter", "export_tables", "load", "mark", "profile", "snapshot", "span", "start", "stop", "trace_path"]
 
 

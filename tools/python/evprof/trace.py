@@ -47,6 +47,25 @@ class CFunction(NamedTuple):
     module: str
 
 
+class Budget(NamedTuple):
+    """What recording might add to a process (EVPROF_BUDGET), and what it did add: percent of the CPU time without it.
+
+    recording_cpu_ms: until Python's end, the collector's share included. longest_left_out_us: the longest mean of a
+    function whose calls were left out; 0: none. exceptions_left_out_ms: CPU time in which exceptions were. All but
+    percent are None where the process has not said so: it was killed, or goes on.
+
+    >>> import evprof
+    >>> process = evprof.load(trace_path).processes[0]
+    >>> process.budget is None  # all was recorded
+    True
+    """
+    percent: float
+    recording_percent: Optional[float] = None
+    recording_cpu_ms: Optional[float] = None
+    longest_left_out_us: Optional[float] = None
+    exceptions_left_out_ms: Optional[float] = None
+
+
 class Damage(str):
     """The damage of a trace, as far as it was read until now: a line of text, empty and so false without damage.
 
@@ -101,6 +120,7 @@ class Process:
         self.title: str = found["title"]
         self.meta: Dict[str, Any] = found["meta"]
         self.end: Optional[Dict[str, Any]] = found["end"]
+        self._account: Dict[str, float] = found["account"] or {}
         self.threads = [Thread(self, thread) for thread in found["threads"]]
 
     @property
@@ -135,6 +155,11 @@ class Process:
     def host(self) -> str:
         """The name of the machine."""
         return self._text("host")
+
+    @property
+    def budget(self) -> Optional[Budget]:
+        """What recording might cost, and did; None: there was no budget."""
+        return Budget(self.meta["budget"], **self._account) if self.meta.get("budget") else None
 
     @property
     def codes(self) -> Dict[int, Code]:
