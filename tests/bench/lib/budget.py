@@ -43,6 +43,13 @@ def functions(trace):
     return {(row["file"], row["line"], row["function"]): row for row in json.loads(done.stdout)["functions"]}
 
 
+def account(trace):
+    """What recording has cost by its own account, in percent, and the longest mean of a function that was left out, in us."""
+    done = subprocess.run([target.EVPROF, "info", "--quick", "--json", trace], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    processes = [one for one in json.loads(done.stdout)["processes"] if "recording_percent" in one]
+    return [max([one[key] for one in processes], default=0) for key in ("recording_percent", "longest_left_out_us")]
+
+
 def judge(exact, found):
     """Counts of functions: those that differ between the two exact recordings; of the others the estimates, those with an
     interval, those that are right; the exact ones, those that are right."""
@@ -77,18 +84,21 @@ def measure_program(interpreter, program, rounds, scratch):
         exact.append(functions(scratch.take()[-1]))
         scratch.clear()
     cpu = {name: [] for name in ("bare",) + BUDGETS}
-    judged = []
+    judged, accounts = [], []
     names = list(cpu)
     for turn in range(rounds):
         for name in names[turn % len(names):] + names[:turn % len(names)]:
             prefix = evprof + ["--budget", name] if name != "bare" else ()
             cpu[name].append(target.run_whole(interpreter, words(program), env, prefix).cpu_s)
             if name == JUDGED:
-                judged.append(judge(exact, functions(scratch.take()[-1])))
+                trace = scratch.take()[-1]
+                judged.append(judge(exact, functions(trace)))
+                accounts.append(account(trace))
             scratch.clear()
     return {"python": interpreter.name, "program": program, "loops": loops, "bare_s": stats.spread(cpu["bare"]),
             "added": {name: stats.spread([c / b - 1 for c, b in zip(cpu[name], cpu["bare"])]) for name in BUDGETS},
-            "judged": {key: sum(one[key] for one in judged) for key in judged[0]}}
+            "judged": {key: sum(one[key] for one in judged) for key in judged[0]},
+            "account": stats.spread([percent / 100 for percent, _ in accounts]), "longest_us": max(us for _, us in accounts)}
 
 
 def measure(rows, interpreters, rounds, programs, scratch, progress, failures):
