@@ -825,6 +825,7 @@ static void begin_anew(void)
 	if (account.pid && account.pid != getpid()) {
 		memset(&account, 0, sizeof(account));
 		account.begun = true;
+		account.passes = count_passes(); /* the parent's */
 		budget.begin_ns = budget.chosen_ns = budget.long_ns = 0;
 	}
 	account.pid = getpid();

@@ -632,9 +632,34 @@ SCENARIO(budget, counts_in_short_threads, 9)
 	json_decref(report);
 }
 
+/* With EVPROF_LOG=debug each step says what recording has cost, and the CPU time of its process. */
+static void expect_no_more_than_there_was(const struct outcome *outcome)
+{
+	static const char in_all[] = "in all ", of[] = " ms of ";
+	char *end;
+
+	expect(outcome, strstr(outcome->err, in_all), "steps");
+	for (const char *at = outcome->err; (at = strstr(at, in_all));) {
+		double cost = strtod(at + strlen(in_all), &end), all;
+
+		at = end;
+		all = strncmp(end, of, strlen(of)) == 0 ? strtod(end + strlen(of), NULL) : 0;
+		expect(outcome, cost < all, "recording cost %.1f ms of %.1f", cost, all);
+	}
+}
+
+/* The child's account is its own: what the calls of thinned functions have cost its parent is not in it. */
 SCENARIO(budget, begins_anew_after_a_fork, 9)
 {
-	run_checked(python, "fork", true);
+	struct outcome *outcome = can_thin(python) ? run_kind_with(python, "fork", "EVPROF_LOG=debug") : NULL;
+	json_t *report;
+
+	if (!outcome)
+		return;
+	report = expect_numbers(outcome);
+	expect_thinned(outcome, report, "tiny");
+	expect_no_more_than_there_was(outcome);
+	json_decref(report);
 }
 ALSO_CALLS_ONLY(budget, begins_anew_after_a_fork)
 
@@ -714,20 +739,13 @@ SCENARIO_SOME(budget, knows_short_functions_on_a_busy_machine, 9)
 /* More functions than can be thinned, and nothing else to do. */
 SCENARIO(budget, charges_no_more_than_there_was, 9)
 {
-	static const char in_all[] = "in all ", of[] = " ms of ";
 	struct outcome *outcome =
 	    can_thin(python) ? run(.python = python, .how = JOB_RUN, .options = {"--budget=2%"}, .timeout_s = TIMEOUT_S,
 				   .env = {"EVPROF_LOG=debug"}, .args = {"@budget.py", "wide", "0.5"})
 			     : NULL;
-	char *end;
 
-	for (const char *at = outcome ? outcome->err : ""; (at = strstr(at, in_all));) {
-		double cost = strtod(at + strlen(in_all), &end), all;
-
-		at = end;
-		all = strncmp(end, of, strlen(of)) == 0 ? strtod(end + strlen(of), NULL) : 0;
-		expect(outcome, cost < all, "recording cost %.1f ms of %.1f", cost, all);
-	}
+	if (outcome)
+		expect_no_more_than_there_was(outcome);
 }
 
 /* Each thread writes what is thinned: that is no event of 600 functions. */
