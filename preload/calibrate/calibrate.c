@@ -24,6 +24,8 @@
 #include "base/text.h"
 #include "definitions/define.h"
 #include "hooks/budget.h"
+#include "hooks/budget_account.h"
+#include "hooks/budget_timer.h"
 #include "hooks/event_counts.h"
 #include "hooks/frame_evaluator.h"
 #include "hooks/event_blocks.h"

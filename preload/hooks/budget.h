@@ -2,10 +2,11 @@
  * budget.h - keeps the cost of recording within EVPROF_BUDGET, by leaving out the events of functions that are called
  * often and take little time. From 3.9 on, with the GIL.
  *
- *   account  what recording has cost, against what it may: events by what each costs, the start, the steps of this
- *            file, and the collector's CPU time. A debt is paid by recording less, a saving may be spent.
- *   thin     with a debt: the rings show which functions gave the most events; the events of some of these are off.
- *            If others give more than was expected, they are thinned, too, as soon as the rings have so many events.
+ *   account  what recording has cost, against what it may (budget_account.h): events by what each costs, the start, the
+ *            steps of budget.c, and the collector's CPU time. A debt is paid by recording less, a saving may be spent.
+ *   thin     with a debt: the rings show which functions gave the most events (event_counts.h); the events of some of
+ *            these are off (thinned_set.h). If others give more than was expected, they are thinned, too, as soon as
+ *            the rings have so many events.
  *   burst    at a random time all events are recorded for some 1.2 ms, of which the last 0.8 are a sample; then
  *            functions are chosen anew. What was thinned before stays so for two seconds of CPU time since it was
  *            called too often: a burst shows one phase of the program.
@@ -17,8 +18,8 @@
  * From 3.12 on its callbacks return DISABLE, and the events come back by sys.monitoring.restart_events(). Until 3.11
  * the profile function is off while it runs (thinned_frames.h).
  *
- *   timer of the process's CPU time -> SIGURG (start/requests.c) -> pending call in Python's main thread, or the next
- *   event of any thread -> budget_turn()
+ *   timer of the process's CPU time (budget_timer.h) -> SIGURG (start/requests.c) -> pending call in Python's main
+ *   thread, or the next event of any thread -> budget_turn()
  */
 #ifndef PRELOAD_HOOKS_BUDGET_H
 #define PRELOAD_HOOKS_BUDGET_H
@@ -26,21 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The value in the signal of the timer. */
-#define BUDGET_SIGNAL_VALUE 19
-
-/* What recording costs the program, in ns; calibrate.c measures it, in a loop that calls all the time. */
-struct budget_costs {
-	double report_ns; /* of what the interpreter reports to a hook, recorded or not */
-	double event_ns;  /* of an event, with the reports between events that are not recorded */
-};
-extern struct budget_costs budget_costs;
-
-#define BUDGET_COLLECTOR_NS                                                                                            \
-	10 /* of an event, where it is not measured: at low rates it is more than in docs/performance.md */
-
-/* The CPU time of the process in ns, and the charge for what has happened since: measured, without events. */
-uint64_t budget_clock(void);
+/* The charge for what has happened since this budget_clock(): measured, without events. */
 void budget_charge(uint64_t since_ns);
 
 /* Python raises an audit event, for evprof's hook at least. GIL held. */
@@ -66,12 +53,6 @@ void budget_again(void);
 
 /* In that handler: budget_turn() is called at Python's next instruction, which may be behind a C function. */
 void budget_queued(void);
-
-/*
- * The program is about to handle SIGURG itself: the timer sends no signal any more, and the slow path looks whether it
- * has ended. May be in a signal handler.
- */
-void budget_silence(void);
 
 /*
  * Another interpreter is about to have events, from 3.12 on. What its places switch off comes back only by a call

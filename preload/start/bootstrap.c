@@ -26,6 +26,7 @@
 #include "hooks/greenlets.h"
 #include "hooks/hook_compat.h"
 #include "hooks/budget.h"
+#include "hooks/budget_timer.h"
 #include "hooks/hooks.h"
 #include "hooks/sampled.h"
 #include "hooks/switch.h"

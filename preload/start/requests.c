@@ -14,6 +14,7 @@
 #include "base/log_line.h"
 #include "evprof/evprof.h"
 #include "hooks/budget.h"
+#include "hooks/budget_timer.h"
 #include "hooks/switch.h"
 #include "python/pending_calls.h"
 #include "python/python.h"
@@ -415,7 +416,7 @@ void requests_handler_changes(int number)
 	handled = false;
 	if (process->header)
 		atomic_store(&process->header->follows, 0);
-	budget_silence();
+	budget_timer_silence();
 	delete_timer(SOURCE_COLLECTOR);
 	remove_handler(SIGURG); /* with its pending signals, because its default is to be ignored */
 	errno = saved_errno;
