@@ -353,8 +353,8 @@ static void expect_estimates_in_closing_line(const struct outcome *outcome)
 
 	expect(table, estimates >= 0, "the table says how many are estimates");
 	expect(outcome,
-	       strstr(outcome->err, estimates ? text("; %ld functions are estimates; it cost ", estimates)
-					      : "functions may be missing; it cost "),
+	       strstr(outcome->err, estimates ? text("; estimates of %ld of the functions; it cost ", estimates)
+					      : "of the functions may be missing; it cost "),
 	       "the closing line says so, of %ld", estimates);
 }
 

@@ -72,9 +72,10 @@ int report_format_calls(char text[REPORT_CALLS_BYTES], const struct profile_time
 
 /* Of EVPROF_BUDGET: the number of functions whose calls are estimates, and a line about it. */
 uint32_t report_count_estimates(const struct report_rows *rows);
+/* An argument: report_count_estimates(). */
 #define REPORT_BUDGET                                                                                                  \
-	"recorded within a budget: calls and times of %u functions are estimates (~), which the own times of their "   \
-	"callers hold, too"
+	"recorded within a budget: calls and times of %u of the functions are estimates (~), which the own times of "  \
+	"their callers hold, too"
 
 /* "±2.1%": half of an interval, squared, of a value. Returns the number of bytes. */
 #define REPORT_PERCENT_BYTES 16

@@ -295,9 +295,9 @@ static int put_recording(struct summary *summary, uint64_t events)
 			output_format(summary->output, ", %s of the time (measured; report --calibrate subtracts it)",
 				      terminal_time((double)(summary->own_ns - left), text));
 	} else if (summary->estimates) {
-		output_format(summary->output, "; %u functions are estimates", summary->estimates);
+		output_format(summary->output, "; estimates of %u of the functions", summary->estimates);
 	} else if (summary->unsampled) {
-		output_format(summary->output, "; calls of %u functions may be missing", summary->unsampled);
+		output_format(summary->output, "; calls of %u of the functions may be missing", summary->unsampled);
 	} else if (!getenv(ENV_BUDGET) && !trace_sample_rate(summary->trace)) {
 		output_string(summary->output, "; --calibrate measures its time");
 	}
