@@ -47,6 +47,8 @@ NOT_RUN = {
     ("install.md", "evprof completion fish | source"): "a line of fish; test_completion.c",
     ("install.md", "cp dist/evprof-0.2-*_x86_64.whl tools/packaging/container"): "changes the tree; try_image.sh does it elsewhere",
     ("install.md", "docker build -t evprof-sidecar tools/packaging/container"): "wants Docker; try_image.sh, with buildah",
+    ("budget.md", "EVPROF_TEST_ALL=1 sh tests/interpreters/packages.sh"): "fetches hundreds of MB; make test calls it without",
+    ("budget.md", "tests/bench/run --section budget --python 3.13 --write-docs"): "takes an hour; nothing tries it",
     ("growth.md", "tests/bench/run --section growth --python 3.11 --python 3.13 --write-docs"): "takes ten minutes; nothing tries it",
     ("peers.md", "make bench-peers"): "takes two hours; nothing tries it",
     ("peers.md", "tests/bench/run --section peers --python 3.13 --program richards --peer \"evprof, calls\" --peer trace0"): "the same",

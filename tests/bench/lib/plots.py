@@ -1,4 +1,4 @@
-"""plots.py SECTION FILE < ROWS: draws a section of the bench as SVG: peers, growth. The rows are JSON. Run by a Python with matplotlib."""
+"""plots.py SECTION FILE < ROWS: draws a section of the bench as SVG: budget, peers, growth. The rows are JSON. Run by a Python with matplotlib."""
 import json
 import statistics
 import sys
@@ -56,4 +56,21 @@ def growth(rows):
     return figure
 
 
-{"peers": peers, "growth": growth}[sys.argv[1]](json.load(sys.stdin)).savefig(sys.argv[2], metadata={"Date": None})
+def budget(rows):
+    """What each budget adds to each program; a line at 1.2 times the budget."""
+    pythons, budgets = list(dict.fromkeys(row["python"] for row in rows)), list(rows[0]["added"])
+    figure, places = plt.subplots(1, len(budgets), sharey=True, figsize=(9, 0.32 * len(pythons) + 1), layout="constrained")
+    for axes, name in zip(places, budgets):
+        for at, python in enumerate(pythons[::-1]):
+            added = [100 * row["added"][name]["median"] for row in rows if row["python"] == python]
+            axes.plot(added, [at] * len(added), ".", color="#333333", markersize=4)
+            axes.plot(statistics.median(added), at, "|", color="#1f5fa8", markersize=14, markeredgewidth=2.5)
+        axes.axvline(1.2 * float(name.rstrip("%")), color="#b03030", linewidth=0.8)
+        axes.set_title("CPU time added within %s, %% (a dot is a program)" % name, fontsize=8)
+        axes.grid(axis="x", color="#dddddd", linewidth=0.5)
+        axes.set_axisbelow(True)
+    places[0].set_yticks(range(len(pythons)), pythons[::-1])
+    return figure
+
+
+{"budget": budget, "peers": peers, "growth": growth}[sys.argv[1]](json.load(sys.stdin)).savefig(sys.argv[2], metadata={"Date": None})
