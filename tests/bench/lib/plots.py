@@ -66,10 +66,11 @@ def budget(rows):
             axes.plot(added, [at] * len(added), ".", color="#333333", markersize=4)
             axes.plot(statistics.median(added), at, "|", color="#1f5fa8", markersize=14, markeredgewidth=2.5)
         axes.axvline(1.2 * float(name.rstrip("%")), color="#b03030", linewidth=0.8)
-        axes.set_title("CPU time added within %s, %% (a dot is a program)" % name, fontsize=8)
+        axes.set_title("within " + name, fontsize=9)
         axes.grid(axis="x", color="#dddddd", linewidth=0.5)
         axes.set_axisbelow(True)
     places[0].set_yticks(range(len(pythons)), pythons[::-1])
+    figure.supxlabel("CPU time added, % (a dot is a program, the bar their median, the line 1.2 times the budget)", fontsize=8)
     return figure
 
 
