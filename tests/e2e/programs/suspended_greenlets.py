@@ -53,6 +53,7 @@ def main(how):
         evprof.evprof_start()
     else:
         busy()
+        time.sleep(0.3)  # the collector may be behind: what is kept could begin after the mark
     evprof.evprof_mark(b"resumed")
     for _ in range(7):
         for one in suspended:
