@@ -75,7 +75,7 @@ struct process {
 	int request_timers[2];		  /* 1 + the number of the timer; 0: none */
 	int request_wait_ns[2];		  /* its next time */
 	_Atomic uint32_t budget_due;	  /* its next step is */
-	int budget_timer;		  /* 1 + the number of the timer of hooks/budget.c; 0: it has not begun */
+	int budget_timer;		  /* 1 + the number of the timer of hooks/budget_timer.c; 0: it has not begun */
 	_Atomic uint64_t stopped_ticks;	  /* when recording was last stopped, and started again */
 	_Atomic uint64_t started_ticks;
 	uint8_t *base;		    /* the shared memory ... */

@@ -38,15 +38,18 @@ def packages(interpreter, program):
     return needed if needed is None else target.packages("3.%d%s" % (interpreter.minor, needed))
 
 
+def said(*command):
+    done = subprocess.run([target.EVPROF, *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return json.loads(done.stdout)
+
+
 def functions(trace):
-    done = subprocess.run([target.EVPROF, "report", "--json", trace], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    return {(row["file"], row["line"], row["function"]): row for row in json.loads(done.stdout)["functions"]}
+    return {(row["file"], row["line"], row["function"]): row for row in said("report", "--json", trace)["functions"]}
 
 
 def account(trace):
     """What recording has cost by its own account, in percent, and the longest mean of a function that was left out, in us."""
-    done = subprocess.run([target.EVPROF, "info", "--quick", "--json", trace], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    processes = [one for one in json.loads(done.stdout)["processes"] if "recording_percent" in one]
+    processes = [one for one in said("info", "--quick", "--json", trace)["processes"] if "recording_percent" in one]
     return [max([one[key] for one in processes], default=0) for key in ("recording_percent", "longest_left_out_us")]
 
 

@@ -9,6 +9,8 @@ matplotlib.use("svg")
 matplotlib.rcParams.update({"svg.hashsalt": "evprof", "font.size": 9, "svg.fonttype": "none"})
 import matplotlib.pyplot as plt  # noqa: E402
 
+import stats  # noqa: E402
+
 
 def numbers(rows, name, value):
     return [value(row) for row in rows if row["peer"] == name and "failed" not in row]
@@ -65,7 +67,7 @@ def budget(rows):
             added = [100 * row["added"][name]["median"] for row in rows if row["python"] == python]
             axes.plot(added, [at] * len(added), ".", color="#333333", markersize=4)
             axes.plot(statistics.median(added), at, "|", color="#1f5fa8", markersize=14, markeredgewidth=2.5)
-        axes.axvline(1.2 * float(name.rstrip("%")), color="#b03030", linewidth=0.8)
+        axes.axvline(100 * stats.budget_limit(name), color="#b03030", linewidth=0.8)
         axes.set_title("within " + name, fontsize=9)
         axes.grid(axis="x", color="#dddddd", linewidth=0.5)
         axes.set_axisbelow(True)

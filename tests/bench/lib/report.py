@@ -1,6 +1,8 @@
 """The limits of the design, and the markdown that shows them with the figures."""
 import statistics
 
+from . import stats
+
 BEGIN = "<!-- bench: begin; tests/bench/run --write-docs writes what is between these lines -->"
 END = "<!-- bench: end -->"
 
@@ -206,13 +208,6 @@ def reading_table(rows):
     return table(titles + ["time / numpy's copy", "`batches()`, M rows a second", "time / pyarrow's Parquet", "limit", ""], lines)
 
 
-BUDGET_ALLOWED = 1.2  # times the budget: it counts from Python's start to its end
-
-
-def budget_percent(name):
-    return float(name.rstrip("%")) / 100
-
-
 def budget_summary(rows):
     """One row for each Python: of its programs the median, and how many are within the budget."""
     lines = []
@@ -221,13 +216,13 @@ def budget_summary(rows):
         cells = [python, str(len(own))]
         for name in own[0]["added"]:
             added = [row["added"][name]["median"] for row in own]
-            kept = sum(one <= BUDGET_ALLOWED * budget_percent(name) for one in added)
+            kept = sum(one <= stats.budget_limit(name) for one in added)
             cells.append("%.1f %%, %d of %d" % (100 * statistics.median(added), kept, len(own)))
         total = {key: sum(row["judged"][key] for row in own) for key in own[0]["judged"]}
         cells += ["%d of %d" % (total["equal"], total["exact"]), "%d of %d" % (total["within"], total["with_interval"])]
         lines.append(cells + ["%.1f" % max(row["longest_us"] for row in own), "%d of %d" % (
             sum(row["longest_us"] < 10 for row in own), len(own))])
-    return table(["Python", "programs"] + ["%s: median, within %.1f times" % (name, BUDGET_ALLOWED) for name in rows[0]["added"]] + [
+    return table(["Python", "programs"] + ["%s: median, within %.1f times" % (name, stats.BUDGET_ALLOWED) for name in rows[0]["added"]] + [
         "exact counts that are right", "true calls within the interval of 95 %", "longest left out: µs", "programs where it is below 10 µs"], lines)
 
 
@@ -239,7 +234,7 @@ def budget_table(rows):
         cells += ["%.1f %% (%.1f–%.1f)" % tuple(100 * added[name][key] for key in ("median", "low", "high")) for name in added]
         cells += ["%.1f %%" % (100 * row["account"]["median"]), "%.1f" % row["longest_us"],
                   "%d of %d" % (judged["equal"], judged["exact"]), "%d of %d" % (judged["within"], judged["with_interval"])]
-        lines.append(cells + [verdict(*((added[name]["median"], BUDGET_ALLOWED * budget_percent(name)) for name in added))])
+        lines.append(cells + [verdict(*((added[name]["median"], stats.budget_limit(name)) for name in added))])
     titles = ["Python", "program", "bare: CPU s"] + list(rows[0]["added"]) + [
         "its account at 5 %", "longest left out: µs", "exact counts that are right", "within the interval of 95 %", ""]
     return budget_summary(rows) + "\n\n" + table(titles, lines)

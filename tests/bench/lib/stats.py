@@ -25,3 +25,11 @@ def added_ratio(bare, measured, reference):
 
 def ratio(values, reference):
     return spread([v / r for v, r in zip(values, reference)])
+
+
+BUDGET_ALLOWED = 1.2  # times the budget: it counts from Python's start to its end
+
+
+def budget_limit(name):
+    """The share that a budget such as "5%" may add."""
+    return BUDGET_ALLOWED * float(name.rstrip("%")) / 100
