@@ -49,7 +49,9 @@
  * passes are short, and the median counts.
  */
 #define EVENT_PASSES 7
-#define EVENT_ROUNDS 2 /* the first of them meets code that is to be instrumented */
+#define EVENT_ROUNDS 2	  /* the first of them meets code that is to be instrumented */
+#define SLOWED_LEAST 0.05 /* less is noise */
+#define SLOWED_MOST 0.75  /* of the difference: how much instructions are slowed differs between loops */
 #define BLOCKS 64
 #define WORDS 32768
 /*
@@ -537,52 +539,103 @@ static void leave_stack(void)
 		writer_put(writer, wire_head(WIRE_STACK, WIRE_STACK_CUT));
 }
 
-/*
- * The ns that the hooks add to a run, in one pass. SPARSE is what programs are like: the hooks slow down what lies
- * between the calls, too.
- */
-static double time_sparse(struct object *globals, struct measurement *measurement)
+/* Times a run of a loop with the hooks and without. */
+static void time_hooks(struct object *globals, enum loop loop, struct timing *timing)
 {
-	struct timing *timing = &measurement->loops[SPARSE];
-
-	timing->on_ns = timing->off_ns = 0;
-	time_loop(globals, SPARSE, true, EVENT_ROUNDS, timing);
+	time_loop(globals, loop, true, EVENT_ROUNDS, timing);
 	switch_hooks(false);
-	time_loop(globals, SPARSE, false, EVENT_ROUNDS, timing);
+	time_loop(globals, loop, false, EVENT_ROUNDS, timing);
 	switch_hooks(true);
-	return added_ns(measurement, SPARSE);
 }
 
-/* The median of the passes. */
-static double time_event(struct object *globals, struct measurement *measurement)
+/* Likewise, without hooks, with the evaluations of thinned functions and without. */
+static void time_passes(struct object *globals, enum loop loop, struct timing *timing)
 {
-	double sorted[EVENT_PASSES], added;
+	frame_evaluator before;
+
+	switch_hooks(false);
+	before = frame_evaluator_stand_in(true);
+	if (before) {
+		time_loop(globals, loop, true, EVENT_ROUNDS, timing);
+		frame_evaluator_stand_in(false);
+		time_loop(globals, loop, false, EVENT_ROUNDS, timing);
+		frame_evaluator_put_back(before);
+	}
+	switch_hooks(true);
+}
+
+/* Keeps of some passes the one with the median difference. */
+static void time_median(struct object *globals, enum loop loop,
+			void (*time_both)(struct object *globals, enum loop loop, struct timing *timing),
+			struct timing *median)
+{
+	struct timing sorted[EVENT_PASSES], pass;
 
 	for (int n = 0, at; n < EVENT_PASSES; n++) {
-		added = time_sparse(globals, measurement);
-		for (at = n; at > 0 && sorted[at - 1] > added; at--)
+		memset(&pass, 0, sizeof(pass));
+		time_both(globals, loop, &pass);
+		for (at = n; at > 0 && sorted[at - 1].on_ns - sorted[at - 1].off_ns > pass.on_ns - pass.off_ns; at--)
 			sorted[at] = sorted[at - 1];
-		sorted[at] = added;
+		sorted[at] = pass;
 	}
-	return sorted[EVENT_PASSES / 2];
+	*median = sorted[EVENT_PASSES / 2];
 }
 
+/* Measures what a pass costs, in ns, in a loop. step: of a generator. */
+static void measure_pass(struct object *globals, enum loop loop, bool step, double *cost_ns)
+{
+	struct frame_passes *passes = &frame_evaluator_passes, before = *passes;
+	struct timing timing;
+	double count, added;
+
+	run_once(globals, names[loop]); /* with hooks: its functions get ids */
+	time_median(globals, loop, time_passes, &timing);
+	count = (double)(step ? passes->steps - before.steps : passes->calls - before.calls) /
+		(EVENT_PASSES * EVENT_ROUNDS);
+	*passes = before; /* the measurement is charged by its time */
+	added = timing.on_ns - timing.off_ns;
+	if (count > 0)
+		*cost_ns = added > 0 ? added / count : 0;
+}
+
+/* What the profile function does to the program but for its events, and thinned functions. */
+static void measure_profile(struct object *globals)
+{
+	struct timing plain;
+
+	time_median(globals, PLAIN, time_hooks, &plain);
+	budget_costs.slowed = plain.on_ns > (1 + SLOWED_LEAST) * plain.off_ns ? plain.on_ns / plain.off_ns - 1 : 0;
+	measure_pass(globals, SPARSE, false, &budget_costs.pass_call_ns);
+	measure_pass(globals, RESUMES, true, &budget_costs.pass_step_ns);
+	log_line(LOG_DEBUG, "a thinned call costs %.1f ns, a thinned step %.1f ns, instructions %.2f times as much",
+		 budget_costs.pass_call_ns, budget_costs.pass_step_ns, 1 + budget_costs.slowed);
+}
+
+/*
+ * SPARSE is what programs are like: the hooks slow down what lies between the calls, too. That is part of what an event
+ * costs, but not of a report, which the account knows apart from it.
+ */
 static void measure_event(struct measurement *measurement, struct object *globals)
 {
-	const uint64_t *counts = measurement->loops[SPARSE].stamps.count;
+	struct timing *sparse = &measurement->loops[SPARSE];
 	uint64_t others;
 	double added, events;
 
-	measurement->slow = 1;
 	run_once(globals, names[SPARSE]);
 	others = count_unrecorded();
 	run_once(globals, names[SPARSE]);
 	others = count_unrecorded() - others;
-	added = time_event(globals, measurement);
-	events = 2 * (double)(counts[WIRE_CALL] + counts[WIRE_C_CALL]);
+	if (!python.monitoring)
+		measure_profile(globals);
+	time_median(globals, SPARSE, time_hooks, sparse);
+	added = sparse->on_ns - sparse->off_ns;
+	events = 2 * (double)(sparse->stamps.count[WIRE_CALL] + sparse->stamps.count[WIRE_C_CALL]);
 	if (events >= TURNS && added > 0) {
+		double slowed = budget_costs.slowed * sparse->off_ns;
+
 		budget_costs.event_ns = added / events;
-		budget_costs.report_ns = added / (events + (double)others);
+		slowed = slowed < SLOWED_MOST * added ? slowed : SLOWED_MOST * added;
+		budget_costs.report_ns = (added - slowed) / (events + (double)others);
 	}
 	log_line(LOG_DEBUG, "an event costs %.1f ns, a report %.1f ns", budget_costs.event_ns, budget_costs.report_ns);
 }

@@ -45,6 +45,16 @@ def sparse_3(l, n):
 def sparse(times):
     l = []; d = {}; p = point
     for i in times[::4]: sparse_1(l, p, i); sparse_2(d, i, 'abc'); sparse_3(l, i)
+def plain(times):
+    n = 0; pair = [1, 2]; p = point
+    for i in times:
+        n = n * 3 + 1 & 255
+        if n > 7: p.x = pair[0]
+        pair = [p.x, n]
+def each(times):
+    for i in times: yield i
+def resumes(times):
+    for i in each(times): pass
 # The rest is not needed for EVPROF_BUDGET.
 def some(a, b=2, *, c=3): return b
 def outer(a): return middle(a, 1, a)
@@ -62,19 +72,11 @@ while small < 4096 and small + 1 is small - -1: small += 1
 def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
 def fails(): raise error
 error = ValueError()
-def each(times):
-    for i in times: yield i
 exec('def remote(times):\n    n = times\n    if n is None:\n' + far + '    for i in times: yield i\n')
 def once():
     yield 1
 def nothing(times):
     for i in times: pass
-def plain(times):
-    n = 0; pair = [1, 2]; p = point
-    for i in times:
-        n = n * 3 + 1 & 255
-        if n > 7: p.x = pair[0]
-        pair = [p.x, n]
 def leaves(times):
     for i in times: leaf()
 def recursion(times): fib(12)
@@ -88,8 +90,6 @@ def entries(times):
 def callbacks(times): sorted(times, key=same)
 def inits(times):
     for i in times: Point(1, 2)
-def resumes(times):
-    for i in each(times): pass
 def walks(times):
     for i in remote(times): pass
 def pulls(times): sum(each(times))

@@ -114,15 +114,15 @@ static double draw_wait(void)
 
 static void begin_counts(uint64_t now_ns)
 {
-	event_counts_begin();
 	account_post(now_ns);
+	event_counts_begin();
 }
 
 /* With the event's cost: until 3.11 less what a call without events costs. */
 static uint32_t value_of(unsigned why)
 {
 	double cost_ns = python.monitoring ? SAMPLE * account_size_factor() * budget_costs.event_ns
-					   : SAMPLE_PROFILED * budget_costs.event_ns - thinned_frames_ns() / 2;
+					   : SAMPLE_PROFILED * budget_costs.event_ns - budget_costs.pass_call_ns / 2;
 
 	return wire_thin_value(why, (uint32_t)(cost_ns > 0 ? cost_ns * 10 : 0));
 }
@@ -302,9 +302,9 @@ static bool choose(uint64_t now_ns, bool long_too)
 	uint32_t taken = 0;
 
 	if (over || listens())
-		counts =
-		    event_counts_choose(over ? wanted / full : 1, in_lasting_debt(now_ns) ? most_left : 1,
-					long_too ? most_left : 1, LEAST_OF_BUDGET * account_allowed_share() / full);
+		counts = event_counts_choose(over ? wanted / full : 1, in_lasting_debt(now_ns) ? most_left : 1,
+					     long_too ? most_left : 1, LEAST_OF_BUDGET * account_allowed_share() / full,
+					     account_events_slowed_ns());
 	if (over) {
 		taken = take_set(counts, now_ns);
 		budget.expected = taken || !counts->events ? 0 : full;
@@ -402,6 +402,7 @@ static uint64_t step(uint64_t now_ns)
 	bool burst = is_thinned() && now_ns >= budget.burst_ns, in_debt;
 	uint64_t late = late_ns(now_ns);
 
+	account_look();
 	if (!config_may_thin()) { /* evprof start --events */
 		begin_counts(now_ns);
 		return LOOK_NS;

@@ -11,8 +11,8 @@
 #include "definitions/definitions.h"
 #include "hooks/budget_timer.h"
 #include "hooks/event_counts.h"
+#include "hooks/frame_evaluator.h"
 #include "hooks/hooks.h"
-#include "hooks/thinned_frames.h"
 #include "hooks/thinned_set.h"
 #include "ring/clock.h"
 #include "ring/process.h"
@@ -55,22 +55,23 @@
 #define COLLECTOR_MOST 4 /* times COLLECTOR_NS an event */
 #define COLLECTOR_IDLE_SHARE 0.01
 
-struct budget_costs budget_costs = {.report_ns = 20, .event_ns = 25};
+struct budget_costs budget_costs = {.report_ns = 20, .event_ns = 25, .pass_call_ns = 9, .pass_step_ns = 9};
 
 struct budget_account budget_account;
 
 /* At begin_ns, and what is not counted since then. */
 static struct {
-	uint64_t words;		 /* account_words() */
-	uint64_t unrecorded;	 /* count_others() */
-	uint64_t passes;	 /* count_passes() */
+	uint64_t words;	     /* account_words() */
+	uint64_t unrecorded; /* count_others() */
+	struct frame_passes passes;
 	uint32_t codes;		 /* definitions_codes */
 	uint64_t code_bytes;	 /* definitions_code_bytes */
 	uint64_t definitions_ns; /* likewise */
 	uint64_t collector_ns;	 /* its CPU time; 0: not known */
 	bool collector_tried;
-	bool exceptions; /* they are left out */
-	double due_ns;	 /* of the program's part: measured, not counted */
+	bool exceptions;  /* they are left out */
+	double due_ns;	  /* of the program's part: measured, not counted */
+	double slowed_ns; /* account_look(): of CPU time in which instructions were slowed */
 	_Atomic uint32_t audits;
 	bool begun;
 	pid_t pid;
@@ -166,10 +167,27 @@ static uint64_t count_others(void)
 	return count_unrecorded() + count_left_out();
 }
 
-/* Calls of thinned functions, until 3.11, each of which has cost thinned_frames_ns(). */
-static uint64_t count_passes(void)
+/* Of thinned functions since begin_ns, until 3.11: no less is possible. */
+static double passes_cost(void)
 {
-	return thinned_frames_passes() + hooks_frame_passes();
+	const struct frame_passes *now = &frame_evaluator_passes, *before = &since.passes;
+
+	return (double)(now->calls - before->calls) * budget_costs.pass_call_ns +
+	       (double)(now->steps - before->steps) * budget_costs.pass_step_ns;
+}
+
+/* To take the profile function off and to set it again takes as long as an event. */
+static double switches_cost(void)
+{
+	return (double)(frame_evaluator_passes.switches - since.passes.switches) * budget_costs.report_ns;
+}
+
+/* Of that CPU time, what the program's instructions have taken more. */
+static double slowed_cost(double cpu_ns)
+{
+	double ns = since.slowed_ns < cpu_ns ? since.slowed_ns : cpu_ns;
+
+	return ns * budget_costs.slowed / (1 + budget_costs.slowed);
 }
 
 static void note_definitions(void)
@@ -191,7 +209,7 @@ bool account_begin(void)
 		since.due_ns = 0;
 		since.audits = 0;
 		since.unrecorded = count_others();
-		since.passes = count_passes();
+		since.passes = frame_evaluator_passes;
 	}
 	since.pid = getpid();
 	note_definitions();
@@ -225,9 +243,20 @@ void account_note_audit(void)
 /* What has been reported since begin_ns has cost, with so many events in so much CPU time. */
 static double reports_cost(double events, double cpu_ns)
 {
-	double cost = (events + (double)(count_others() - since.unrecorded)) * account_report_cost();
+	double cost = (events + (double)(count_others() - since.unrecorded)) * account_report_cost() + switches_cost();
 
-	return cost < COST_MOST * cpu_ns ? cost : COST_MOST * cpu_ns;
+	cost = cost < COST_MOST * cpu_ns ? cost : COST_MOST * cpu_ns;
+	return cost + slowed_cost(cpu_ns - cost);
+}
+
+void account_look(void)
+{
+	since.slowed_ns = budget_costs.slowed > 0 ? event_counts_slowed_ns() : 0;
+}
+
+double account_events_slowed_ns(void)
+{
+	return budget_costs.slowed / (1 + budget_costs.slowed) / account_report_cost();
 }
 
 void account_post(uint64_t now_ns)
@@ -240,7 +269,7 @@ void account_post(uint64_t now_ns)
 	cost += (double)(definitions_ns - since.definitions_ns);
 	cost += instrument_cost((double)(definitions_codes - since.codes),
 				(double)(definitions_code_bytes - since.code_bytes));
-	passes_ns = (double)(count_passes() - since.passes) * thinned_frames_ns();
+	passes_ns = passes_cost();
 	budget_account.passes_ns += passes_ns;
 	cost += passes_ns;
 	budget_account.program_ns += cost;
@@ -254,7 +283,8 @@ void account_post(uint64_t now_ns)
 	since.exceptions = thinned_set_has_exceptions();
 	since.due_ns = 0;
 	note_definitions();
-	since.passes = count_passes();
+	since.passes = frame_evaluator_passes;
+	since.slowed_ns = 0;
 	budget_account.begin_ns = now_ns;
 	since.audits = 0;
 	since.words = words;
@@ -298,6 +328,7 @@ void account_write(uint64_t now_ns)
 	char bytes[128];
 	struct text text;
 
+	account_look();
 	account_post(now_ns);
 	text_init(&text, bytes, sizeof(bytes));
 	text_add(&text, "%.3f %.3f %.3f %.6f %.3f", budget_account.cost_ns / 1e6, budget_account.program_ns / 1e6,

@@ -13,6 +13,10 @@
 struct budget_costs {
 	double report_ns; /* of what the interpreter reports to a hook, recorded or not */
 	double event_ns;  /* of an event, with the reports between events that are not recorded */
+	/* Until 3.11: */
+	double pass_call_ns; /* of the evaluation of a thinned function (frame_evaluator.h), ... */
+	double pass_step_ns; /* ... and of a generator's or coroutine's step */
+	double slowed;	     /* instructions take 1 + slowed times as long while the profile function is set */
 };
 extern struct budget_costs budget_costs;
 
@@ -53,6 +57,12 @@ double account_report_cost(void);
 /* Begins in this image, with what is there. True: in another process than before, whose account is empty. */
 bool account_begin(void);
 
+/*
+ * Reads from the rings how long instructions have been slowed since begin_ns. Before account_share_since() and
+ * account_post() of that moment, else they leave that out.
+ */
+void account_look(void);
+
 /* Posts what has happened since begin_ns. */
 void account_post(uint64_t now_ns);
 
@@ -64,6 +74,9 @@ void account_charge_instrumented(uint32_t functions);
 
 /* Python raises an audit event, for evprof's hook at least. Any thread. */
 void account_note_audit(void);
+
+/* What a ns of the program's instructions costs while these are slowed, in events. */
+double account_events_slowed_ns(void);
 
 /* The cost of the events since begin_ns, relative to the CPU time without them. */
 double account_share_since(uint64_t now_ns);

@@ -11,12 +11,14 @@
 #include "definitions/definitions.h"
 #include "evprof/proc.h"
 #include "evprof/wire.h"
+#include "hooks/thinned_set.h"
 #include "python/python.h"
 #include "ring/clock.h"
 #include "ring/process.h"
 
 #define FUNCTIONS 4096 /* functions that are counted; events of others belong to nobody */
 #define WORDS_MOST 65536
+#define LOOK_WORDS_MOST 8192 /* likewise, to look only */
 #define DEPTH 256
 #define MANY_CALLS 64
 #define LONG_SHARE 0.15 /* of what is left otherwise: exceptions, or what takes long, have it or are not left out */
@@ -30,6 +32,7 @@ static struct {
 	uint64_t begin_ticks, begin_ns;
 	uint64_t waited_ns;	       /* waited_ns() then, of the thread of stack_of */
 	double ns, run_ns;	       /* from the beginning to the end, and without what that thread waited */
+	uint64_t ticks;		       /* likewise */
 	double tick_ns;		       /* of a tick */
 	const struct writer *stack_of; /* the thread whose stack at the beginning this is: ids, innermost first */
 	uint32_t stack[DEPTH], depth;
@@ -58,6 +61,7 @@ struct reading {
 	uint32_t depth; /* may be above DEPTH */
 	uint64_t now;
 };
+typedef void (*taking)(struct reading *reading, uint32_t head);
 
 /* Of the calling thread. What a thread has called before the beginning may last beyond the end. */
 static void note_stack(void)
@@ -216,23 +220,93 @@ static void set_stack(struct reading *reading, const struct writer *writer)
 			reading->stack[reading->depth++] = (struct open_call){.function = function};
 }
 
-/* The first words of the ring's thread since the beginning, unless they were written over. */
-static void read_ring(const struct writer *writer, uint64_t at)
+/* The innermost function, but for the C function that it calls, has run for so long, in all no more than since then. */
+static void take_own(struct reading *reading, uint64_t ticks)
+{
+	struct open_call *top = top_of(reading);
+	uint64_t most = counts.ticks - (reading->now - 1);
+
+	if (top && !top->c_begin && reading->now <= counts.ticks)
+		top->function->own_ticks += ticks < most ? ticks : most;
+}
+
+/* The first words of the ring's thread since the beginning, unless they were written over. Returns the ticks. */
+static uint64_t read_ring(const struct writer *writer, uint64_t at, uint64_t words_most, taking take)
 {
 	uint64_t end = atomic_load_explicit(&writer->slot->head, memory_order_acquire);
 	struct reading reading = {.now = 1};
+	bool whole = end - at <= words_most;
 
 	if (at > end || end - at > writer->mask)
-		return;
-	end = end - at > WORDS_MOST ? at + WORDS_MOST : end;
+		return 0;
+	end = whole ? end : at + words_most;
 	set_stack(&reading, writer);
 	while (at < end) {
 		uint64_t word = __atomic_load_n(&writer->words[at & writer->mask], __ATOMIC_RELAXED);
+		uint64_t ticks = wire_head_kind((uint32_t)word) == WIRE_CPU ? 0 : word >> 32;
 
-		reading.now += wire_head_kind((uint32_t)word) == WIRE_CPU ? 0 : word >> 32;
-		take_event(&reading, (uint32_t)word);
+		take_own(&reading, ticks);
+		reading.now += ticks;
+		take(&reading, (uint32_t)word);
 		at += 1 + wire_extra_words((uint32_t)word);
 	}
+	if (whole && writer == thread_self.writer)
+		take_own(&reading, counts.ticks);
+	return whole ? counts.ticks : reading.now;
+}
+
+/* Returns how much of the time since the beginning they show, as a part of it: 0 to 1. */
+static double read_rings(uint64_t words_most, taking take)
+{
+	uint64_t shown = 0, ticks;
+
+	for (uint32_t i = 0; i < atomic_load(&process->slots_used); i++) {
+		if (!process->writers[i].slot)
+			continue;
+		ticks = read_ring(&process->writers[i], counts.heads[i], words_most, take);
+		shown = ticks > shown ? ticks : shown;
+	}
+	return counts.ticks && shown < counts.ticks ? (double)shown / (double)counts.ticks : 1;
+}
+
+static void forget_events(void)
+{
+	memset(counts.numbers, 0, sizeof(counts.numbers));
+	counts.count = 0;
+	counts.events = 0;
+	counts.ticks = clock_now() - counts.begin_ticks + 1;
+}
+
+/* While a thinned function runs, the profile function is off. */
+static uint64_t slowed_ticks(const struct function_events *function)
+{
+	return thinned_set_of(function->id) == THINNED_NOT ? function->own_ticks : 0;
+}
+
+double event_counts_slowed_ns(void)
+{
+	uint64_t ticks = 0;
+	double shown;
+
+	if (!counts.begin_ns)
+		return 0;
+	forget_events();
+	shown = read_rings(LOOK_WORDS_MOST, take_event);
+	for (uint32_t i = 0; i < counts.count; i++)
+		ticks += slowed_ticks(&counts.at[i]);
+	return shown > 0 ? (double)ticks / shown / (double)counts.ticks *
+			       (double)(clock_ns(CLOCK_MONOTONIC) - counts.begin_ns)
+			 : 0;
+}
+
+/* What a function's instructions have taken more, as events: they are gone if its C functions are left out. */
+static void take_slowed(struct function_events *function, double each_tick)
+{
+	uint32_t events = (uint32_t)((double)slowed_ticks(function) * each_tick);
+
+	function->own.events += events;
+	function->c.events += events;
+	counts.events += events;
 }
 
 /* A call that is not recorded takes no time from anybody's sight: nothing is lost without it. */
@@ -317,6 +391,8 @@ static int by_mean(const void *left, const void *right)
 static void add_candidate(struct function_events *function, struct call_times *times)
 {
 	set_mean(times);
+	if (times == &function->c && !times->calls)
+		times->mean_ns = 0; /* it calls none: its instructions are slowed (take_slowed()) */
 	if (function->plain && times->events && times->mean_ns < EVENT_COUNTS_MOST_NS)
 		counts.candidates[counts.candidate_count++] = (struct candidate){function, times};
 }
@@ -393,27 +469,65 @@ static void note_time(void)
 }
 
 /* The functions with the most events since the beginning. */
-static void count_events(void)
+static void count_events(double slowed)
 {
-	memset(counts.numbers, 0, sizeof(counts.numbers));
-	counts.count = 0;
-	counts.events = 0;
-	for (uint32_t i = 0; i < atomic_load(&process->slots_used); i++)
-		if (process->writers[i].slot)
-			read_ring(&process->writers[i], counts.heads[i]);
+	forget_events();
+	read_rings(WORDS_MOST, take_event);
 	read_unrecorded();
+	for (uint32_t i = 0; slowed > 0 && i < counts.count; i++)
+		take_slowed(&counts.at[i], slowed * counts.tick_ns);
 	ids_each(&process->ids, note_plain); /* before they are sorted */
 	qsort(counts.at, counts.count, sizeof(counts.at[0]), by_events);
 	find_candidates();
 	counts.result = (struct event_counts){.at = counts.at, .count = counts.count, .events = counts.events};
 }
 
-const struct event_counts *event_counts_choose(double left, double left_exceptions, double left_long, double least)
+static void take_switch(struct reading *reading, uint32_t head)
+{
+	unsigned kind = wire_head_kind(head);
+	struct open_call *caller = top_of(reading);
+	uint32_t number = kind >= WIRE_CALL && kind <= WIRE_UNWIND ? *number_of(wire_head_arg(head)) : 0;
+	struct function_events *function = number ? &counts.at[number - 1] : NULL;
+
+	if (!function)
+		return;
+	if (kind > WIRE_THROW) {
+		reading->depth = caller && caller->function == function ? reading->depth - 1 : 0;
+		return;
+	}
+	if (caller && function->own.chosen)
+		caller->function->switches++;
+	if (reading->depth == DEPTH)
+		reading->depth = 0;
+	reading->stack[reading->depth++] = (struct open_call){.function = function};
+}
+
+/*
+ * Until 3.11: a function that calls those that are chosen pays for taking the profile function off and setting it, each
+ * time. That is gone if the C functions that it calls are left out, too.
+ */
+static void leave_out_switches(double least)
+{
+	memset(counts.numbers, 0, sizeof(counts.numbers)); /* they were sorted */
+	for (uint32_t i = 0; i < counts.count; i++)
+		*number_of(counts.at[i].id) = i + 1;
+	read_rings(WORDS_MOST, take_switch);
+	for (uint32_t i = 0; i < counts.count; i++) {
+		struct function_events *function = &counts.at[i];
+
+		if (function->c_apart && !function->own.chosen && function->switches > least &&
+		    function->c.mean_ns < EVENT_COUNTS_LONG_NS)
+			function->c.chosen = true;
+	}
+}
+
+const struct event_counts *event_counts_choose(double left, double left_exceptions, double left_long, double least,
+					       double slowed)
 {
 	double all, events;
 
 	note_time();
-	count_events();
+	count_events(slowed);
 	events = all = (double)counts.events;
 	for (int steps = 0; steps < 2; steps++) {
 		events = leave_out((struct which){EVENT_COUNTS_LONG_NS, LESS_SHARE * all, steps}, events, left * all);
@@ -422,5 +536,7 @@ const struct event_counts *event_counts_choose(double left, double left_exceptio
 	}
 	events = leave_out_exceptions(events, left_exceptions * all);
 	leave_out_long(least * all, events, left_long * all);
+	if (!python.monitoring && events < all)
+		leave_out_switches(least * all);
 	return &counts.result;
 }

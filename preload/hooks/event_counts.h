@@ -90,6 +90,8 @@ struct function_events {
 	bool plain;	       /* it may be left out */
 	bool steps;	       /* some of its events are the steps of tasks */
 	bool c_apart;	       /* the C functions that it calls may be left out alone */
+	uint32_t switches;     /* until 3.11: calls that it makes of functions that are chosen */
+	uint64_t own_ticks;    /* in which it ran itself, without callees */
 	uint32_t unrecorded;   /* of its calls, among the last UNRECORDED_CALLERS */
 	struct call_times own; /* events: with those of the C functions that it calls */
 	struct call_times c;   /* of the C functions that it calls, taken together */
@@ -106,16 +108,28 @@ struct event_counts {
 void event_counts_begin(void);
 
 /*
+ * ns since that moment in which instructions of functions ran that are not thinned: while these run, the profile
+ * function is set. GIL held.
+ */
+double event_counts_slowed_ns(void);
+
+/*
  * Counts, and chooses the functions, and those whose calls of C functions, are to be left out so that the share `left`
  * of the events remains: what takes the least time a call first, and nothing that takes EVENT_COUNTS_LONG_NS or more.
  * If these do not suffice, functions with a share of `least` of the events, then any, and then coroutines that are
  * tasks: what these call belongs to no task meanwhile. If more than the share `left_exceptions` remains then,
  * exceptions, and if more than `left_long`, functions that take less than EVENT_COUNTS_MOST_NS, until that share
  * remains; 1: none. Neither if that is in vain.
+ *
+ * slowed: what a ns of a function's instructions costs while the profile function is set for its C functions, in
+ * events; these count as events of its C functions. 0: nothing. Until 3.11 the C functions of those that call what is
+ * left out are left out, too, if the share `least` is what switching the profile function off and on for these calls
+ * costs.
  * GIL held. Valid until the next call.
  */
 #define EVENT_COUNTS_LONG_NS 10000
 #define EVENT_COUNTS_MOST_NS 100000
-const struct event_counts *event_counts_choose(double left, double left_exceptions, double left_long, double least);
+const struct event_counts *event_counts_choose(double left, double left_exceptions, double left_long, double least,
+					       double slowed);
 
 #endif

@@ -5,10 +5,13 @@
 #include <pthread.h>
 
 #include "base/seccomp.h"
+#include "definitions/definitions.h"
 
 #define STACK_LEFT 262144
 
 frame_evaluator frame_evaluator_original;
+struct frame_passes frame_evaluator_passes;
+static frame_evaluator own; /* the last one that evprof has set */
 __thread uintptr_t frame_evaluator_stack_low __attribute__((tls_model("initial-exec")));
 
 bool frame_evaluator_is_possible(void)
@@ -51,6 +54,7 @@ bool frame_evaluator_set(frame_evaluator ours)
 	if (!original || !frame_evaluator_is(original))
 		return false;
 	frame_evaluator_original = original;
+	own = ours;
 	python._PyInterpreterState_SetEvalFrameFunc(python.PyInterpreterState_Main(), (void *)ours);
 	return true;
 }
@@ -60,4 +64,33 @@ void frame_evaluator_remove(frame_evaluator ours)
 	if (frame_evaluator_is(ours))
 		python._PyInterpreterState_SetEvalFrameFunc(python.PyInterpreterState_Main(),
 							    (void *)frame_evaluator_original);
+}
+
+static struct object *stand_in(struct thread_state *state, const void *frame, int thrown)
+{
+	const struct object *code = python_field(frame, python.layout.chain_code);
+	uint64_t value;
+
+	if (ids_find_fast(&thread_self.writer->ids, code, &value) && !frame_evaluator_stack_is_short())
+		frame_evaluator_count_pass(value & CODE_IS_GENERATOR);
+	return frame_evaluator_original(state, frame, thrown);
+}
+
+frame_evaluator frame_evaluator_stand_in(bool on)
+{
+	void *interpreter = python.PyInterpreterState_Main();
+	frame_evaluator original = (frame_evaluator)python_symbol("_PyEval_EvalFrameDefault");
+	frame_evaluator before = (frame_evaluator)python._PyInterpreterState_GetEvalFrameFunc(interpreter);
+
+	if (!original || (before != original && before != own && before != stand_in))
+		return NULL;
+	frame_evaluator_original = original;
+	python._PyInterpreterState_SetEvalFrameFunc(interpreter, (void *)(on ? stand_in : original));
+	return before;
+}
+
+void frame_evaluator_put_back(frame_evaluator before)
+{
+	if (before)
+		python._PyInterpreterState_SetEvalFrameFunc(python.PyInterpreterState_Main(), (void *)before);
 }

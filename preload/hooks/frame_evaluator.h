@@ -39,6 +39,32 @@ bool frame_evaluator_is(frame_evaluator ours);
 void frame_evaluator_remove(frame_evaluator ours);
 
 /*
+ * Evaluations of thinned functions (budget.h) so far: they give no event and cost nevertheless. GIL held; exact for one
+ * interpreter.
+ */
+struct frame_passes {
+	uint64_t calls;
+	uint64_t steps;	   /* of generators and coroutines, which run in C anyway */
+	uint64_t switches; /* of these evaluations: the profile function was taken off for them */
+};
+extern struct frame_passes frame_evaluator_passes;
+
+static inline void frame_evaluator_count_pass(bool step)
+{
+	if (step)
+		frame_evaluator_passes.steps++;
+	else
+		frame_evaluator_passes.calls++;
+}
+
+/*
+ * For calibrate.c, for a while: one that does what the evaluation of a thinned function takes (on), or Python's own,
+ * instead of what is set. Returns what was set, for frame_evaluator_put_back(); NULL: another tool's, which stays.
+ */
+frame_evaluator frame_evaluator_stand_in(bool on);
+void frame_evaluator_put_back(frame_evaluator before);
+
+/*
  * Where the thread's stack has less than 256 KiB left, or a quarter of a small one, no evaluation is to add what it
  * takes itself.
  */

@@ -66,9 +66,6 @@ void hooks_profile_record(struct object *frame, int what, struct object *argumen
 bool hooks_frame_set(void);
 bool hooks_frame_records(const struct thread_state *state);
 
-/* Evaluations so far of functions that were left out. */
-uint64_t hooks_frame_passes(void);
-
 /* Takes it off and sets it again, while no function of the program runs. False: it was not set. */
 bool hooks_frame_enable(bool on);
 

@@ -48,7 +48,6 @@ static struct {
 	bool on;		      /* evaluate() records; else the profile function does, or nobody */
 	const void *interpreter;      /* the one that has the evaluator */
 	const frame_evaluator *place; /* in the interpreter */
-	uint64_t passes;
 } frames = {.place = &frame_evaluator_original};
 
 /* The frame whose call report_alone() is to record. A frame that ends in this state was never reported. */
@@ -341,7 +340,7 @@ static struct object *evaluate_left_out(struct thread_state *state, const void *
 {
 	struct object *result;
 
-	frames.passes++;
+	frame_evaluator_count_pass(loaded_value(code_of(frame)) & CODE_IS_GENERATOR);
 	result = frame_evaluator_original(state, frame, thrown);
 	if (unlikely(!is_left_out(code_of(frame))))
 		end_any(frame, result);
@@ -506,11 +505,6 @@ static bool set_evaluator(void)
 	}
 	frames.place = &frame_evaluator_original;
 	return false;
-}
-
-uint64_t hooks_frame_passes(void)
-{
-	return frames.passes;
 }
 
 bool hooks_frame_set(void)

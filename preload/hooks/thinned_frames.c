@@ -8,6 +8,8 @@
 #include "life/life.h"
 #include "ring/process.h"
 
+#define KNOWN 1024
+
 /* A frame that is evaluated, on the stack of evaluate(). */
 struct evaluation {
 	struct evaluation *outer; /* NULL: none, or one that began before the evaluator was set */
@@ -22,28 +24,48 @@ static struct {
 	bool gone;	  /* it has stepped back */
 	bool any;	  /* something is thinned */
 	uint32_t version; /* of what is thinned */
-	uint64_t passes;
+	bool inlines;	  /* python_inlines_subscripts() */
 } frames;
 
 static __thread struct evaluation *innermost __attribute__((tls_model("initial-exec")));
 
-uint64_t thinned_frames_passes(void)
+/* Whether all calls of Python functions that the code makes come here. */
+static bool calls_evaluator(const struct object *code)
 {
-	return frames.passes;
+	static struct {
+		const struct object *code;
+		uint32_t version; /* since then a code object may have died */
+	} known[KNOWN], *place;
+	bool done;
+
+	if (likely(!frames.inlines))
+		return true;
+	place = &known[(uintptr_t)code / 64 % KNOWN];
+	if (place->code == code && place->version == frames.version)
+		return true;
+	thread_self.nesting++; /* it allocates */
+	done = python_despecialize_subscripts((struct object *)code);
+	thread_self.nesting--;
+	if (!done)
+		return false;
+	place->code = code;
+	place->version = frames.version;
+	return true;
 }
 
-/* Of richards of pyperformance, with a prototype. In 3.11 Python functions call each other through C then. */
-double thinned_frames_ns(void)
+/* Without C functions alone: not if calls of Python functions would be missed with them. */
+static enum thinned thinned_code(const struct object *code)
 {
-	return python.inner_frames ? 24 : 9;
+	enum thinned thinned = frames.any ? definitions_thinned(thread_self.writer, code) : THINNED_NOT;
+
+	return thinned == THINNED_C_CALLS && !calls_evaluator(code) ? THINNED_NOT : thinned;
 }
 
 static enum thinned thinned_now(struct evaluation *evaluation)
 {
 	if (evaluation->version != frames.version) {
 		evaluation->version = frames.version;
-		evaluation->thinned =
-		    frames.any ? definitions_thinned(thread_self.writer, evaluation->code) : THINNED_NOT;
+		evaluation->thinned = thinned_code(evaluation->code);
 	}
 	return evaluation->thinned;
 }
@@ -98,7 +120,9 @@ static void begin(struct thread_state *state, const struct evaluation *evaluatio
 {
 	bool off = hooks_profile_is_off(state);
 
-	frames.passes += evaluation->thinned == THINNED;
+	if (evaluation->thinned == THINNED)
+		frame_evaluator_count_pass(definitions_is_generator((struct object *)evaluation->code));
+	frame_evaluator_passes.switches += evaluation->thinned == THINNED && !off;
 	if (evaluation->thinned == THINNED_C_CALLS)
 		put(WIRE_CALL, evaluation);
 	if (evaluation->thinned && !off)
@@ -125,13 +149,11 @@ static void end(struct thread_state *state, struct evaluation *evaluation, bool 
  * A thinned function that one with the profile function off calls: nothing is to be switched. Should the profile
  * function be set before it ends, nothing takes it off until then.
  */
-static inline bool passes(const struct thread_state *state, const struct object *code)
+static inline bool passes(const struct thread_state *state, const struct object *code, uint64_t *value)
 {
-	uint64_t value;
-
 	return frames.any && hooks_profile_is_off(state) && thread_self.hooked_state == state &&
-	       !thread_self.greenlets && ids_find_fast(&thread_self.writer->ids, code, &value) &&
-	       value & CODE_THINNED && !frame_evaluator_stack_is_short();
+	       !thread_self.greenlets && ids_find_fast(&thread_self.writer->ids, code, value) &&
+	       *value & CODE_THINNED && !frame_evaluator_stack_is_short();
 }
 
 static struct object *evaluate(struct thread_state *state, const void *frame, int thrown)
@@ -139,16 +161,16 @@ static struct object *evaluate(struct thread_state *state, const void *frame, in
 	const struct object *code = python_field(frame, python.layout.chain_code);
 	struct evaluation here;
 	struct object *result;
+	uint64_t value;
 
-	if (likely(passes(state, code))) {
-		frames.passes++;
+	if (likely(passes(state, code, &value))) {
+		frame_evaluator_count_pass(value & CODE_IS_GENERATOR);
 		return frame_evaluator_original(state, frame, thrown);
 	}
 	if (unlikely(!may_switch(state)))
 		return evaluate_plainly(state, frame, thrown);
 	here = (struct evaluation){.outer = innermost, .frame = frame, .code = code, .version = frames.version};
-	if (frames.any)
-		here.thinned = definitions_thinned(thread_self.writer, code);
+	here.thinned = thinned_code(code);
 	innermost = &here;
 	begin(state, &here);
 	result = frame_evaluator_original(state, frame, thrown);
@@ -161,6 +183,7 @@ static struct object *evaluate(struct thread_state *state, const void *frame, in
 bool thinned_frames_begin(void)
 {
 	frames.set = frames.set || frame_evaluator_set(evaluate);
+	frames.inlines = python_inlines_subscripts();
 	return frames.set;
 }
 
@@ -170,12 +193,24 @@ void thinned_frames_forget(void)
 	innermost = NULL;
 }
 
+/* A loop may have no event at which the profile function would be taken off. */
+static void take_off_running(void)
+{
+	struct thread_state *state = python.current_thread_state();
+
+	if (innermost && innermost->frame == python_running_frame() && may_switch(state) && thinned_now(innermost) &&
+	    !hooks_profile_is_off(state))
+		hooks_profile_take_off(state);
+}
+
 void thinned_frames_changed(bool any)
 {
 	frames.any = any && !frames.gone;
 	frames.version++;
 	if (!any)
 		install_profile_everywhere();
+	else if (frames.any)
+		take_off_running();
 	if (frames.set && !frames.gone && !frame_evaluator_is(evaluate)) {
 		log_line(LOG_INFO,
 			 "another frame evaluator is set (PEP 523); what EVPROF_BUDGET leaves out costs more");
@@ -196,6 +231,6 @@ void thinned_frames_forked(void)
 void thinned_frames_leave_out(struct object *frame)
 {
 	if (innermost && !thread_self.greenlets && !frames.gone && innermost->frame == python_inner_frame(frame) &&
-	    hooks_profile_is_alone(python.current_thread_state()))
+	    thinned_now(innermost) && hooks_profile_is_alone(python.current_thread_state()))
 		hooks_profile_take_off(python.current_thread_state());
 }

@@ -43,8 +43,4 @@ void thinned_frames_forked(void);
 /* In the profile function: what this frame does is left out. frame: what the profile function got. */
 void thinned_frames_leave_out(struct object *frame);
 
-/* Evaluations without events so far, each of which has cost the program thinned_frames_ns(). */
-uint64_t thinned_frames_passes(void);
-double thinned_frames_ns(void);
-
 #endif

@@ -194,6 +194,41 @@ bool python_has_subscripts(const struct object *code)
 	return false;
 }
 
+/* original: the instructions as they were compiled, with zeros in the places of inline caches. */
+static bool despecialize(uint8_t *instructions, const uint8_t *original, uint64_t bytes)
+{
+	uint64_t start = 0;
+
+	while (start < bytes && original[start] != PYTHON_OPCODE_RESUME)
+		start += 2;
+	if (start >= bytes || instructions[start] == PYTHON_OPCODE_RESUME)
+		return false;
+	for (uint64_t i = 0; i < bytes; i += 2)
+		if (original[i] == PYTHON_OPCODE_SUBSCRIPT)
+			instructions[i] = PYTHON_OPCODE_SUBSCRIPT;
+	return true;
+}
+
+bool python_despecialize_subscripts(struct object *code)
+{
+	struct object *type, *value, *traceback, *text;
+	char *original;
+	ssize_t bytes;
+	bool done = true;
+
+	if (!python_has_subscripts(code))
+		return true;
+	python.PyErr_Fetch(&type, &value, &traceback);
+	text = python.PyObject_GetAttrString(code, "co_code");
+	done = text && !python.PyBytes_AsStringAndSize(text, &original, &bytes) &&
+	       (uint64_t)bytes == python_code_size(code) &&
+	       despecialize((uint8_t *)code + python_basic_size(python.code_type), (const uint8_t *)original,
+			    (uint64_t)bytes);
+	python.Py_DecRef(text);
+	python.PyErr_Restore(type, value, traceback);
+	return done;
+}
+
 static bool is_yield(char instruction)
 {
 	return !python.layout.yields[0] || (uint8_t)instruction == python.layout.yields[0] ||

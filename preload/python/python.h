@@ -276,6 +276,13 @@ uint64_t python_code_size(const struct object *code);
 bool python_inlines_subscripts(void);
 bool python_has_subscripts(const struct object *code);
 
+/*
+ * 3.11.0 to 3.11.3: from here on x[i] in this code calls a __getitem__() by the frame evaluator. Its specialized
+ * instructions become the plain one again, of which they are faster forms. False: it has not run often enough, and
+ * would be specialized later. GIL held; keeps the exception that is set.
+ */
+bool python_despecialize_subscripts(struct object *code);
+
 /* The interpreter's frame that runs in this thread; until 3.10 a PyFrameObject. GIL held. */
 const void *python_running_frame(void);
 

@@ -17,7 +17,7 @@ class Counts(object):
         self.tiny = self.other = self.long_one = self.raises = self.fib = self.steps = self.long_loop = 0
         self.thrown = self.guarded = self.deep = self.small = self.steps_of_a_task = self.__dict__["__getitem__"] = 0
         self.some_time = self.much_time = self.made = self.parent = self.passed = self.seconds = self.cpu_seconds = 0
-        self.shared = self.shared_us = 0
+        self.shared = self.shared_us = self.instructions = self.loop_over_c = 0
 
 
 counts = Counts()
@@ -163,6 +163,27 @@ def shares_processors(end):
             process.wait()
 
 
+def instructions(number):
+    counts.instructions += 1
+    x = 0
+    for i in range(number):
+        x = x * 3 + i & 65535
+        pair = (x, i) if x > 100 else None
+    return pair
+
+
+def computes(end):
+    """Instructions and a C function in turns. loop_over_c: the CPU time of the ones over that of the other, the median."""
+    ratios = []
+    while time.process_time() < end:
+        began = time.process_time()
+        instructions(300000)
+        looped = time.process_time()
+        sum(range(1000000))
+        ratios.append((looped - began) / (time.process_time() - looped))
+    counts.loop_over_c = sorted(ratios)[len(ratios) // 2]
+
+
 def compiled_anew(kept=[]):
     """As template engines do. Many of the functions live at a time, and are called again."""
     names = {"counts": counts}
@@ -224,6 +245,24 @@ def subscripts(sequence=Sequence()):
     for i in range(300):
         sequence[i]
         tiny(i)
+
+
+class LongSequence:
+    def __getitem__(self, i):
+        counts.__dict__["__getitem__"] += 1
+        for _ in range(5000):
+            pass
+        return i
+
+
+def long_subscripts(end):
+    """One call, which makes no call but by subscripts, and of C functions now and then."""
+    sequence, x = LongSequence(), 0
+    while time.process_time() < end:
+        for i in range(100):
+            sequence[i]
+            for k in range(2000):
+                x = x * 3 + k & 65535
 
 
 @contextlib.contextmanager
@@ -438,6 +477,11 @@ elif kind == "quiet":
 elif kind == "phases":
     until(begin + limit / 2, work)
     until(begin + limit, second)
+elif kind == "computes":
+    computes(begin + limit / 2)
+    computes(begin + limit * 1.5)
+elif kind == "long_subscripts":
+    long_subscripts(begin + limit)
 elif kind == "loops":
     until(begin + limit, long_loop)
 elif kind in ("classes", "compiled_anew", "much_time", "passing", "spread", "subscripts", "tasks", "throws", "timed"):
