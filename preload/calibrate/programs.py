@@ -55,6 +55,8 @@ def each(times):
     for i in times: yield i
 def resumes(times):
     for i in each(times): pass
+def leaves(times):
+    for i in times: leaf()
 # The rest is not needed for EVPROF_BUDGET.
 def some(a, b=2, *, c=3): return b
 def outer(a): return middle(a, 1, a)
@@ -77,8 +79,6 @@ def once():
     yield 1
 def nothing(times):
     for i in times: pass
-def leaves(times):
-    for i in times: leaf()
 def recursion(times): fib(12)
 def catches(times):
     for i in times:

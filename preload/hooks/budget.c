@@ -536,6 +536,14 @@ void budget_due(void)
 	process_look_again();
 }
 
+void budget_sample(bool in_interpreter)
+{
+	const struct thread_state *state = python.current_thread_state();
+
+	if (!python.monitoring && state && thread_self.hooked_state == state && !hooks_profile_is_off(state))
+		account_note_sample(in_interpreter);
+}
+
 void budget_again(void)
 {
 	budget_timer_set(AGAIN_NS);

@@ -48,6 +48,9 @@ int budget_turn(void *data);
 /* In the signal handler of the timer: the next event of any thread, or the pending call, takes the next step. */
 void budget_due(void);
 
+/* Likewise, before: whether the interrupted thread was in the interpreter's loop. */
+void budget_sample(bool in_interpreter);
+
 /* Likewise: budget_turn() cannot be called now. The signal comes again soon. */
 void budget_again(void);
 

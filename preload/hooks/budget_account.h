@@ -58,6 +58,12 @@ double account_report_cost(void);
 bool account_begin(void);
 
 /*
+ * A sample of the time in which the profile function is set: whether the thread is in the interpreter's loop, and not
+ * in C code that has no event. In a signal handler.
+ */
+void account_note_sample(bool in_interpreter);
+
+/*
  * Reads from the rings how long instructions have been slowed since begin_ns. Before account_share_since() and
  * account_post() of that moment, else they leave that out.
  */

@@ -18,9 +18,11 @@
 
 #define FUNCTIONS 4096 /* functions that are counted; events of others belong to nobody */
 #define WORDS_MOST 65536
-#define LOOK_WORDS_MOST 8192 /* likewise, to look only */
+#define LOOK_WORDS_MOST 8192 /* of all threads, to look only */
 #define DEPTH 256
 #define MANY_CALLS 64
+#define OWN_SHARES 4096
+#define OWN_SHARES_KEPT 0.75f /* of what earlier bursts had */
 #define LONG_SHARE 0.15 /* of what is left otherwise: exceptions, or what takes long, have it or are not left out */
 #define LESS_SHARE 0.01 /* of all events: a function with less is left alone if those with more suffice */
 
@@ -61,7 +63,21 @@ struct reading {
 	uint32_t depth; /* may be above DEPTH */
 	uint64_t now;
 };
-typedef void (*taking)(struct reading *reading, uint32_t head);
+
+/* What reads a ring does with the time until an event, and with the event. */
+struct pass {
+	void (*take_time)(struct reading *reading, uint64_t ticks);
+	void (*take_event)(struct reading *reading, uint32_t head);
+};
+
+/*
+ * Of the time in which a function that is not thinned is the innermost one that is recorded: its own, and that of
+ * thinned functions below it, as the last bursts had it. By id; a function at the place of another one takes it.
+ */
+static struct own_share {
+	uint32_t id;
+	float own, below;
+} own_shares[OWN_SHARES];
 
 /* Of the calling thread. What a thread has called before the beginning may last beyond the end. */
 static void note_stack(void)
@@ -220,18 +236,25 @@ static void set_stack(struct reading *reading, const struct writer *writer)
 			reading->stack[reading->depth++] = (struct open_call){.function = function};
 }
 
-/* The innermost function, but for the C function that it calls, has run for so long, in all no more than since then. */
+/* In all no more than since the beginning: the time until the first event began before. */
+static uint64_t ticks_since(const struct reading *reading, uint64_t ticks)
+{
+	uint64_t most = reading->now <= counts.ticks ? counts.ticks - (reading->now - 1) : 0;
+
+	return ticks < most ? ticks : most;
+}
+
+/* The innermost function has run, but for the C function that it calls. */
 static void take_own(struct reading *reading, uint64_t ticks)
 {
 	struct open_call *top = top_of(reading);
-	uint64_t most = counts.ticks - (reading->now - 1);
 
-	if (top && !top->c_begin && reading->now <= counts.ticks)
-		top->function->own_ticks += ticks < most ? ticks : most;
+	if (top && !top->c_begin)
+		top->function->own_ticks += ticks_since(reading, ticks);
 }
 
 /* The first words of the ring's thread since the beginning, unless they were written over. Returns the ticks. */
-static uint64_t read_ring(const struct writer *writer, uint64_t at, uint64_t words_most, taking take)
+static uint64_t read_ring(const struct writer *writer, uint64_t at, uint64_t words_most, const struct pass *pass)
 {
 	uint64_t end = atomic_load_explicit(&writer->slot->head, memory_order_acquire);
 	struct reading reading = {.now = 1};
@@ -245,25 +268,25 @@ static uint64_t read_ring(const struct writer *writer, uint64_t at, uint64_t wor
 		uint64_t word = __atomic_load_n(&writer->words[at & writer->mask], __ATOMIC_RELAXED);
 		uint64_t ticks = wire_head_kind((uint32_t)word) == WIRE_CPU ? 0 : word >> 32;
 
-		take_own(&reading, ticks);
+		pass->take_time(&reading, ticks);
 		reading.now += ticks;
-		take(&reading, (uint32_t)word);
+		pass->take_event(&reading, (uint32_t)word);
 		at += 1 + wire_extra_words((uint32_t)word);
 	}
 	if (whole && writer == thread_self.writer)
-		take_own(&reading, counts.ticks);
+		pass->take_time(&reading, counts.ticks);
 	return whole ? counts.ticks : reading.now;
 }
 
 /* Returns how much of the time since the beginning they show, as a part of it: 0 to 1. */
-static double read_rings(uint64_t words_most, taking take)
+static double read_rings(uint64_t words_most, const struct pass *pass)
 {
 	uint64_t shown = 0, ticks;
 
 	for (uint32_t i = 0; i < atomic_load(&process->slots_used); i++) {
 		if (!process->writers[i].slot)
 			continue;
-		ticks = read_ring(&process->writers[i], counts.heads[i], words_most, take);
+		ticks = read_ring(&process->writers[i], counts.heads[i], words_most, pass);
 		shown = ticks > shown ? ticks : shown;
 	}
 	return counts.ticks && shown < counts.ticks ? (double)shown / (double)counts.ticks : 1;
@@ -277,10 +300,28 @@ static void forget_events(void)
 	counts.ticks = clock_now() - counts.begin_ticks + 1;
 }
 
-/* While a thinned function runs, the profile function is off. */
+static const struct pass counting = {take_own, take_event};
+
+static void note_own_share(const struct function_events *function)
+{
+	struct own_share *share = &own_shares[function->id % OWN_SHARES];
+
+	if (share->id != function->id)
+		*share = (struct own_share){.id = function->id};
+	share->own = OWN_SHARES_KEPT * share->own + (float)function->own_ticks;
+	share->below = OWN_SHARES_KEPT * share->below + (float)function->below_ticks;
+}
+
+/* While a thinned function runs, the profile function is off. It has no events: its caller seems to run. */
 static uint64_t slowed_ticks(const struct function_events *function)
 {
-	return thinned_set_of(function->id) == THINNED_NOT ? function->own_ticks : 0;
+	const struct own_share *share = &own_shares[function->id % OWN_SHARES];
+
+	if (thinned_set_of(function->id) != THINNED_NOT)
+		return 0;
+	if (!thinned_set()->count || share->id != function->id || share->own + share->below <= 0)
+		return function->own_ticks;
+	return (uint64_t)((float)function->own_ticks * share->own / (share->own + share->below));
 }
 
 double event_counts_slowed_ns(void)
@@ -291,7 +332,7 @@ double event_counts_slowed_ns(void)
 	if (!counts.begin_ns)
 		return 0;
 	forget_events();
-	shown = read_rings(LOOK_WORDS_MOST, take_event);
+	shown = read_rings(1 + LOOK_WORDS_MOST / (1 + atomic_load(&process->slots_used)), &counting);
 	for (uint32_t i = 0; i < counts.count; i++)
 		ticks += slowed_ticks(&counts.at[i]);
 	return shown > 0 ? (double)ticks / shown / (double)counts.ticks *
@@ -472,7 +513,7 @@ static void note_time(void)
 static void count_events(double slowed)
 {
 	forget_events();
-	read_rings(WORDS_MOST, take_event);
+	read_rings(WORDS_MOST, &counting);
 	read_unrecorded();
 	for (uint32_t i = 0; slowed > 0 && i < counts.count; i++)
 		take_slowed(&counts.at[i], slowed * counts.tick_ns);
@@ -480,6 +521,17 @@ static void count_events(double slowed)
 	qsort(counts.at, counts.count, sizeof(counts.at[0]), by_events);
 	find_candidates();
 	counts.result = (struct event_counts){.at = counts.at, .count = counts.count, .events = counts.events};
+}
+
+/* The time of what is left out is that of the function that calls it, directly or not. */
+static void take_below(struct reading *reading, uint64_t ticks)
+{
+	uint32_t at = reading->depth;
+
+	while (at > 0 && reading->stack[at - 1].function->own.chosen)
+		at--;
+	if (at > 0 && at < reading->depth)
+		reading->stack[at - 1].function->below_ticks += ticks_since(reading, ticks);
 }
 
 static void take_switch(struct reading *reading, uint32_t head)
@@ -502,6 +554,8 @@ static void take_switch(struct reading *reading, uint32_t head)
 	reading->stack[reading->depth++] = (struct open_call){.function = function};
 }
 
+static const struct pass judging = {take_below, take_switch};
+
 /*
  * Until 3.11: a function that calls those that are chosen pays for taking the profile function off and setting it, each
  * time. That is gone if the C functions that it calls are left out, too.
@@ -511,13 +565,15 @@ static void leave_out_switches(double least)
 	memset(counts.numbers, 0, sizeof(counts.numbers)); /* they were sorted */
 	for (uint32_t i = 0; i < counts.count; i++)
 		*number_of(counts.at[i].id) = i + 1;
-	read_rings(WORDS_MOST, take_switch);
+	read_rings(WORDS_MOST, &judging);
 	for (uint32_t i = 0; i < counts.count; i++) {
 		struct function_events *function = &counts.at[i];
 
 		if (function->c_apart && !function->own.chosen && function->switches > least &&
 		    function->c.mean_ns < EVENT_COUNTS_LONG_NS)
 			function->c.chosen = true;
+		if (!function->own.chosen)
+			note_own_share(function);
 	}
 }
 

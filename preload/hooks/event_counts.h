@@ -92,6 +92,7 @@ struct function_events {
 	bool c_apart;	       /* the C functions that it calls may be left out alone */
 	uint32_t switches;     /* until 3.11: calls that it makes of functions that are chosen */
 	uint64_t own_ticks;    /* in which it ran itself, without callees */
+	uint64_t below_ticks;  /* likewise: in which functions that are chosen ran that it called */
 	uint32_t unrecorded;   /* of its calls, among the last UNRECORDED_CALLERS */
 	struct call_times own; /* events: with those of the C functions that it calls */
 	struct call_times c;   /* of the C functions that it calls, taken together */

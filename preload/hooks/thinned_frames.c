@@ -44,13 +44,27 @@ static bool calls_evaluator(const struct object *code)
 	if (place->code == code && place->version == frames.version)
 		return true;
 	thread_self.nesting++; /* it allocates */
-	done = python_despecialize_subscripts((struct object *)code);
+	done = python_despecialize_subscripts((struct object *)code, false);
 	thread_self.nesting--;
 	if (!done)
 		return false;
 	place->code = code;
 	place->version = frames.version;
 	return true;
+}
+
+/*
+ * While the C functions of a function are left out: one of its subscripts has begun to call a function, and would be
+ * specialized to do so without the evaluator.
+ */
+static void note_subscript(const struct evaluation *caller)
+{
+	if (caller->thinned != THINNED_C_CALLS ||
+	    !python_is_specialized_subscript(python_field(caller->frame, python.layout.inner_previous)))
+		return;
+	thread_self.nesting++; /* it allocates */
+	python_despecialize_subscripts((struct object *)caller->code, true);
+	thread_self.nesting--;
 }
 
 /* Without C functions alone: not if calls of Python functions would be missed with them. */
@@ -169,6 +183,8 @@ static struct object *evaluate(struct thread_state *state, const void *frame, in
 	}
 	if (unlikely(!may_switch(state)))
 		return evaluate_plainly(state, frame, thrown);
+	if (unlikely(frames.inlines) && innermost)
+		note_subscript(innermost);
 	here = (struct evaluation){.outer = innermost, .frame = frame, .code = code, .version = frames.version};
 	here.thinned = thinned_code(code);
 	innermost = &here;

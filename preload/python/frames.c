@@ -182,20 +182,24 @@ bool python_inlines_subscripts(void)
 	return sscanf(python_version(), "3.11.%d", &micro) == 1 && micro < PYTHON_SUBSCRIPTS_MENDED_IN_11;
 }
 
+bool python_is_specialized_subscript(const uint8_t *instruction)
+{
+	return *instruction >= PYTHON_OPCODE_SUBSCRIPT_FIRST && *instruction <= PYTHON_OPCODE_SUBSCRIPT_LAST;
+}
+
 bool python_has_subscripts(const struct object *code)
 {
 	const uint8_t *instructions = (const uint8_t *)code + python_basic_size(python.code_type);
 	uint64_t bytes = python_code_size(code);
 
 	for (uint64_t i = 0; i < bytes; i += 2)
-		if (instructions[i] == PYTHON_OPCODE_SUBSCRIPT || (instructions[i] >= PYTHON_OPCODE_SUBSCRIPT_FIRST &&
-								   instructions[i] <= PYTHON_OPCODE_SUBSCRIPT_LAST))
+		if (instructions[i] == PYTHON_OPCODE_SUBSCRIPT || python_is_specialized_subscript(instructions + i))
 			return true;
 	return false;
 }
 
 /* original: the instructions as they were compiled, with zeros in the places of inline caches. */
-static bool despecialize(uint8_t *instructions, const uint8_t *original, uint64_t bytes)
+static bool despecialize(uint8_t *instructions, const uint8_t *original, uint64_t bytes, bool all)
 {
 	uint64_t start = 0;
 
@@ -204,12 +208,14 @@ static bool despecialize(uint8_t *instructions, const uint8_t *original, uint64_
 	if (start >= bytes || instructions[start] == PYTHON_OPCODE_RESUME)
 		return false;
 	for (uint64_t i = 0; i < bytes; i += 2)
-		if (original[i] == PYTHON_OPCODE_SUBSCRIPT)
+		if (original[i] == PYTHON_OPCODE_SUBSCRIPT &&
+		    (all || instructions[i] == PYTHON_OPCODE_SUBSCRIPT_ADAPTIVE ||
+		     instructions[i] == PYTHON_OPCODE_SUBSCRIPT_GETITEM))
 			instructions[i] = PYTHON_OPCODE_SUBSCRIPT;
 	return true;
 }
 
-bool python_despecialize_subscripts(struct object *code)
+bool python_despecialize_subscripts(struct object *code, bool all)
 {
 	struct object *type, *value, *traceback, *text;
 	char *original;
@@ -223,7 +229,7 @@ bool python_despecialize_subscripts(struct object *code)
 	done = text && !python.PyBytes_AsStringAndSize(text, &original, &bytes) &&
 	       (uint64_t)bytes == python_code_size(code) &&
 	       despecialize((uint8_t *)code + python_basic_size(python.code_type), (const uint8_t *)original,
-			    (uint64_t)bytes);
+			    (uint64_t)bytes, all);
 	python.Py_DecRef(text);
 	python.PyErr_Restore(type, value, traceback);
 	return done;

@@ -10,7 +10,9 @@
 
 /* opcode.h; the same values in all versions until 3.11. */
 enum {
-	PYTHON_OPCODE_SUBSCRIPT_FIRST = 17, /* 3.11: BINARY_SUBSCR in code that ran often, five forms */
+	PYTHON_OPCODE_SUBSCRIPT_FIRST = 17,    /* 3.11: BINARY_SUBSCR in code that ran often, five forms: ... */
+	PYTHON_OPCODE_SUBSCRIPT_ADAPTIVE = 17, /* ... one that becomes any of the others ... */
+	PYTHON_OPCODE_SUBSCRIPT_GETITEM = 19,  /* ... and one that calls a __getitem__() that is written in Python */
 	PYTHON_OPCODE_SUBSCRIPT_LAST = 21,
 	PYTHON_OPCODE_SUBSCRIPT = 25, /* BINARY_SUBSCR */
 	PYTHON_OPCODE_RETURN_GENERATOR = 75,

@@ -277,11 +277,15 @@ bool python_inlines_subscripts(void);
 bool python_has_subscripts(const struct object *code);
 
 /*
- * 3.11.0 to 3.11.3: from here on x[i] in this code calls a __getitem__() by the frame evaluator. Its specialized
- * instructions become the plain one again, of which they are faster forms. False: it has not run often enough, and
- * would be specialized later. GIL held; keeps the exception that is set.
+ * 3.11.0 to 3.11.3: from here on x[i] in this code calls a __getitem__() by the frame evaluator. Specialized
+ * instructions become the plain one again, of which they are faster forms. all: not only those that call Python, or may
+ * be about to; the others do after they have met another type 53 times, in which they call by the evaluator. False: the
+ * code has not run often enough, and would be specialized later. GIL held; keeps the exception that is set.
  */
-bool python_despecialize_subscripts(struct object *code);
+bool python_despecialize_subscripts(struct object *code, bool all);
+
+/* Likewise: whether the instruction is a subscript that may still be specialized otherwise. */
+bool python_is_specialized_subscript(const uint8_t *instruction);
 
 /* The interpreter's frame that runs in this thread; until 3.10 a PyFrameObject. GIL held. */
 const void *python_running_frame(void);

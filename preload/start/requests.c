@@ -165,14 +165,19 @@ static bool is_within(uintptr_t at, const char *begin, const char *end)
 	return at - (uintptr_t)begin < (uintptr_t)end - (uintptr_t)begin;
 }
 
+/* Whether it is between two of Python's instructions, or in one. */
+static bool is_in_interpreter(uintptr_t at)
+{
+	return at - instructions < instructions_end - instructions;
+}
+
 /* Whether the interrupted thread is between two of Python's instructions, in a system call, or in a hook. */
 static bool is_between(uintptr_t at)
 {
 	bool in_hook =
 	    is_within(at, __ehdr_start, etext) && !is_within(at, __start_evprof_releases, __stop_evprof_releases);
 
-	return !thread_self.releases &&
-	       (at - instructions < instructions_end - instructions || in_hook || is_behind_system_call(at));
+	return !thread_self.releases && (is_in_interpreter(at) || in_hook || is_behind_system_call(at));
 }
 
 /*
@@ -253,6 +258,7 @@ static void turn_budget(const void *context)
 	int saved_errno = errno;
 
 	if (is_joined()) {
+		budget_sample(is_in_interpreter(interrupted_at(context)));
 		budget_due();
 		if (!may_call(context) || !add_call(budget_turn))
 			budget_again();

@@ -257,11 +257,13 @@ class LongSequence:
 
 def long_subscripts(end):
     """One call, which makes no call but by subscripts, and of C functions now and then."""
-    sequence, x = LongSequence(), 0
+    sequences, turn, x = [list(range(100))] * 4 + [LongSequence()], 0, 0
     while time.process_time() < end:
+        turn += 1
+        sequence = sequences[turn // 20 % 5]
         for i in range(100):
             sequence[i]
-            for k in range(2000):
+            for k in range(200):
                 x = x * 3 + k & 65535
 
 
