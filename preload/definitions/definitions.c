@@ -409,6 +409,25 @@ bool definitions_hides_code(struct object *code)
 	return may_hide() && definitions_code(code) & (DEFINITION_HIDDEN | CODE_THINNED);
 }
 
+bool definitions_unmark_subscripts(struct object *code)
+{
+	const uint64_t mark = (uint64_t)CODE_SLOW_SUBSCRIPTS << 32;
+	uint64_t value = process->base ? ids_find(&process->ids, code) : 0;
+	bool done;
+
+	if (!(value & mark))
+		return false;
+	thread_self.nesting++; /* it allocates */
+	done = python_despecialize_subscripts(code, true);
+	thread_self.nesting--;
+	process_lock();
+	value = ids_find(&process->ids, code);
+	if (done && value & mark)
+		ids_insert(&process->ids, code, value & ~mark);
+	process_unlock();
+	return done;
+}
+
 void definitions_thin(void)
 {
 	process_lock();

@@ -93,6 +93,12 @@ extern bool definitions_lines;
 /* Marks code with subscripts (python_has_subscripts()). Set before the first id. */
 extern bool definitions_subscripts;
 
+/*
+ * Takes the mark off code that has run often enough: its subscripts call the evaluator from here on
+ * (python_despecialize_subscripts()). False: it has not, or has no mark. GIL held.
+ */
+bool definitions_unmark_subscripts(struct object *code);
+
 /* EVPROF_BUDGET: the time that definitions have taken, in ns. */
 extern _Atomic uint64_t definitions_ns;
 

@@ -14,7 +14,8 @@
  * run it.
  *
  * Python 3.11.0 to 3.11.3 does not ask the evaluator for a __getitem__() that x[i] calls, unless the thread counts as
- * traced. So a function with subscripts runs traced there (CODE_SLOW_SUBSCRIPTS), though nobody gets the events.
+ * traced. So a function with subscripts runs traced there (CODE_SLOW_SUBSCRIPTS), though nobody gets the events, until
+ * it has run often enough: then its subscripts are not specialized again (definitions_unmark_subscripts()).
  *
  * The profile function takes over for good where little of a thread's stack is left, and where another evaluator is
  * set, which need not call this one. Frames that run when recording begins end without an event, so there must be none.
@@ -132,8 +133,11 @@ static bool is_unreported(struct object *frame, int what)
 static int report_alone(struct object *self, struct object *frame, int what, struct object *argument)
 {
 	(void)self;
-	if (!is_unreported(frame, what))
+	if (!is_unreported(frame, what)) {
+		if (definitions_unmark_subscripts(python_profiled_code(frame)))
+			stop_reporting(python.current_thread_state());
 		return 0;
+	}
 	hooks_profile_record(frame, what, argument);
 	unreported = NULL;
 	if (!has_subscripts(python_profiled_code(frame)))
@@ -361,7 +365,7 @@ static struct object *evaluate_reported(struct thread_state *state, const void *
 
 static struct object *evaluate_known(struct thread_state *state, const void *frame, int thrown, uint64_t value)
 {
-	bool traced = value >> 32 & CODE_SLOW_SUBSCRIPTS;
+	bool traced = value >> 32 & CODE_SLOW_SUBSCRIPTS && !definitions_unmark_subscripts(code_of(frame));
 	struct object *result;
 
 	begin_known(frame, thrown, value);
