@@ -34,7 +34,7 @@ static struct {
 	uint64_t begin_ticks, begin_ns;
 	uint64_t waited_ns;	       /* waited_ns() then, of the thread of stack_of */
 	double ns, run_ns;	       /* from the beginning to the end, and without what that thread waited */
-	uint64_t ticks;		       /* likewise */
+	uint64_t ticks;		       /* from the beginning to the end */
 	double tick_ns;		       /* of a tick */
 	const struct writer *stack_of; /* the thread whose stack at the beginning this is: ids, innermost first */
 	uint32_t stack[DEPTH], depth;
@@ -345,6 +345,7 @@ static void take_slowed(struct function_events *function, double each_tick)
 {
 	uint32_t events = (uint32_t)((double)slowed_ticks(function) * each_tick);
 
+	function->slowed = events;
 	function->own.events += events;
 	function->c.events += events;
 	counts.events += events;
@@ -432,8 +433,8 @@ static int by_mean(const void *left, const void *right)
 static void add_candidate(struct function_events *function, struct call_times *times)
 {
 	set_mean(times);
-	if (times == &function->c && !times->calls)
-		times->mean_ns = 0; /* it calls none: its instructions are slowed (take_slowed()) */
+	if (times == &function->c && !times->calls && times->events == function->slowed)
+		times->mean_ns = 0; /* it calls none, and none runs: nothing is lost */
 	if (function->plain && times->events && times->mean_ns < EVENT_COUNTS_MOST_NS)
 		counts.candidates[counts.candidate_count++] = (struct candidate){function, times};
 }

@@ -87,11 +87,12 @@ struct call_times {
 
 struct function_events {
 	uint32_t id;
-	bool plain;	       /* it may be left out */
-	bool steps;	       /* some of its events are the steps of tasks */
-	bool c_apart;	       /* the C functions that it calls may be left out alone */
-	uint32_t switches;     /* until 3.11: calls that it makes of functions that are chosen */
-	uint64_t own_ticks;    /* in which it ran itself, without callees */
+	bool plain;	    /* it may be left out */
+	bool steps;	    /* some of its events are the steps of tasks */
+	bool c_apart;	    /* the C functions that it calls may be left out alone */
+	uint32_t slowed;    /* until 3.11: of its events, those that stand for what its instructions have taken more */
+	uint32_t switches;  /* until 3.11: calls that it makes of functions that are chosen */
+	uint64_t own_ticks; /* in which it ran itself, without callees */
 	uint64_t below_ticks;  /* likewise: in which functions that are chosen ran that it called */
 	uint32_t unrecorded;   /* of its calls, among the last UNRECORDED_CALLERS */
 	struct call_times own; /* events: with those of the C functions that it calls */

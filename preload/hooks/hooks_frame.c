@@ -340,11 +340,11 @@ static __attribute__((noinline)) bool goes_on_losing(const struct object *code, 
 }
 
 /* What was left out when it began may be recorded when it ends: from then on it is on the stacks that are written. */
-static struct object *evaluate_left_out(struct thread_state *state, const void *frame, int thrown)
+static struct object *evaluate_left_out(struct thread_state *state, const void *frame, int thrown, uint64_t value)
 {
 	struct object *result;
 
-	frame_evaluator_count_pass(loaded_value(code_of(frame)) & CODE_IS_GENERATOR);
+	frame_evaluator_count_pass(value & CODE_IS_GENERATOR);
 	result = frame_evaluator_original(state, frame, thrown);
 	if (unlikely(!is_left_out(code_of(frame))))
 		end_any(frame, result);
@@ -420,7 +420,7 @@ static __attribute__((noinline)) struct object *evaluate_any(struct thread_state
 	if (!frames.on || is_in_program_hook(state) || makes_generator(frame))
 		return frame_evaluator_original(state, frame, thrown);
 	if (is_left_out(code_of(frame)))
-		return evaluate_left_out(state, frame, thrown);
+		return evaluate_left_out(state, frame, thrown, value_of(code_of(frame)));
 	function = *hooks_profile_field(state);
 	own = is_own(state);
 	traced = python_is_traced(state);
@@ -455,7 +455,7 @@ static struct object *evaluate(struct thread_state *state, const void *frame, in
 		return evaluate_any(state, frame, thrown);
 	value = loaded_value(code_of(frame));
 	if (unlikely(value & CODE_THINNED))
-		return evaluate_left_out(state, frame, thrown);
+		return evaluate_left_out(state, frame, thrown, value);
 	if (unlikely(!put_plain(value, WIRE_CALL)))
 		return evaluate_any(state, frame, thrown);
 	result = frame_evaluator_original(state, frame, thrown);

@@ -220,7 +220,7 @@ bool python_despecialize_subscripts(struct object *code, bool all)
 	struct object *type, *value, *traceback, *text;
 	char *original;
 	ssize_t bytes;
-	bool done = true;
+	bool done;
 
 	if (!python_has_subscripts(code))
 		return true;
