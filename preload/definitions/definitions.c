@@ -409,6 +409,16 @@ bool definitions_hides_code(struct object *code)
 	return may_hide() && definitions_code(code) & (DEFINITION_HIDDEN | CODE_THINNED);
 }
 
+bool definitions_despecialize_subscripts(struct object *code, bool all)
+{
+	bool done;
+
+	thread_self.nesting++;
+	done = python_despecialize_subscripts(code, all);
+	thread_self.nesting--;
+	return done;
+}
+
 bool definitions_unmark_subscripts(struct object *code)
 {
 	const uint64_t mark = (uint64_t)CODE_SLOW_SUBSCRIPTS << 32;
@@ -417,9 +427,7 @@ bool definitions_unmark_subscripts(struct object *code)
 
 	if (!(value & mark))
 		return false;
-	thread_self.nesting++; /* it allocates */
-	done = python_despecialize_subscripts(code, true);
-	thread_self.nesting--;
+	done = definitions_despecialize_subscripts(code, true);
 	process_lock();
 	value = ids_find(&process->ids, code);
 	if (done && value & mark)

@@ -93,9 +93,12 @@ extern bool definitions_lines;
 /* Marks code with subscripts (python_has_subscripts()). Set before the first id. */
 extern bool definitions_subscripts;
 
+/* python_despecialize_subscripts(), whose own allocations are not the program's. GIL held. */
+bool definitions_despecialize_subscripts(struct object *code, bool all);
+
 /*
  * Takes the mark off code that has run often enough: its subscripts call the evaluator from here on
- * (python_despecialize_subscripts()). False: it has not, or has no mark. GIL held.
+ * (definitions_despecialize_subscripts()). False: it has not, or has no mark. GIL held.
  */
 bool definitions_unmark_subscripts(struct object *code);
 

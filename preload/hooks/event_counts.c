@@ -557,24 +557,30 @@ static void take_switch(struct reading *reading, uint32_t head)
 
 static const struct pass judging = {take_below, take_switch};
 
+/* Reads the rings again: who calls what is left out. */
+static void read_below(void)
+{
+	memset(counts.numbers, 0, sizeof(counts.numbers)); /* they were sorted */
+	for (uint32_t i = 0; i < counts.count; i++)
+		*number_of(counts.at[i].id) = i + 1;
+	read_rings(WORDS_MOST, &judging);
+	for (uint32_t i = 0; i < counts.count; i++)
+		if (!counts.at[i].own.chosen)
+			note_own_share(&counts.at[i]);
+}
+
 /*
  * Until 3.11: a function that calls those that are chosen pays for taking the profile function off and setting it, each
  * time. That is gone if the C functions that it calls are left out, too.
  */
 static void leave_out_switches(double least)
 {
-	memset(counts.numbers, 0, sizeof(counts.numbers)); /* they were sorted */
-	for (uint32_t i = 0; i < counts.count; i++)
-		*number_of(counts.at[i].id) = i + 1;
-	read_rings(WORDS_MOST, &judging);
 	for (uint32_t i = 0; i < counts.count; i++) {
 		struct function_events *function = &counts.at[i];
 
 		if (function->c_apart && !function->own.chosen && function->switches > least &&
 		    function->c.mean_ns < EVENT_COUNTS_LONG_NS)
 			function->c.chosen = true;
-		if (!function->own.chosen)
-			note_own_share(function);
 	}
 }
 
@@ -593,7 +599,9 @@ const struct event_counts *event_counts_choose(double left, double left_exceptio
 	}
 	events = leave_out_exceptions(events, left_exceptions * all);
 	leave_out_long(least * all, events, left_long * all);
-	if (!python.monitoring && events < all)
+	if (!python.monitoring && events < all) {
+		read_below();
 		leave_out_switches(least * all);
+	}
 	return &counts.result;
 }

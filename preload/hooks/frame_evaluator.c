@@ -79,13 +79,13 @@ static struct object *stand_in(struct thread_state *state, const void *frame, in
 frame_evaluator frame_evaluator_stand_in(bool on)
 {
 	void *interpreter = python.PyInterpreterState_Main();
-	frame_evaluator original = (frame_evaluator)python_symbol("_PyEval_EvalFrameDefault");
 	frame_evaluator before = (frame_evaluator)python._PyInterpreterState_GetEvalFrameFunc(interpreter);
 
-	if (!original || (before != original && before != own && before != stand_in))
+	if (!frame_evaluator_original)
+		frame_evaluator_original = (frame_evaluator)python_symbol("_PyEval_EvalFrameDefault");
+	if (!frame_evaluator_original || (before != frame_evaluator_original && before != own && before != stand_in))
 		return NULL;
-	frame_evaluator_original = original;
-	python._PyInterpreterState_SetEvalFrameFunc(interpreter, (void *)(on ? stand_in : original));
+	python._PyInterpreterState_SetEvalFrameFunc(interpreter, (void *)(on ? stand_in : frame_evaluator_original));
 	return before;
 }
 

@@ -36,17 +36,13 @@ static bool calls_evaluator(const struct object *code)
 		const struct object *code;
 		uint32_t version; /* since then a code object may have died */
 	} known[KNOWN], *place;
-	bool done;
 
 	if (likely(!frames.inlines))
 		return true;
 	place = &known[(uintptr_t)code / 64 % KNOWN];
 	if (place->code == code && place->version == frames.version)
 		return true;
-	thread_self.nesting++; /* it allocates */
-	done = python_despecialize_subscripts((struct object *)code, false);
-	thread_self.nesting--;
-	if (!done)
+	if (!definitions_despecialize_subscripts((struct object *)code, false))
 		return false;
 	place->code = code;
 	place->version = frames.version;
@@ -59,12 +55,9 @@ static bool calls_evaluator(const struct object *code)
  */
 static void note_subscript(const struct evaluation *caller)
 {
-	if (caller->thinned != THINNED_C_CALLS ||
-	    !python_is_specialized_subscript(python_field(caller->frame, python.layout.inner_previous)))
-		return;
-	thread_self.nesting++; /* it allocates */
-	python_despecialize_subscripts((struct object *)caller->code, true);
-	thread_self.nesting--;
+	if (caller->thinned == THINNED_C_CALLS &&
+	    python_is_specialized_subscript(python_field(caller->frame, python.layout.inner_previous)))
+		definitions_despecialize_subscripts((struct object *)caller->code, true);
 }
 
 /* Without C functions alone: not if calls of Python functions would be missed with them. */
@@ -134,9 +127,10 @@ static void begin(struct thread_state *state, const struct evaluation *evaluatio
 {
 	bool off = hooks_profile_is_off(state);
 
-	if (evaluation->thinned == THINNED)
+	if (evaluation->thinned == THINNED) {
 		frame_evaluator_count_pass(definitions_is_generator((struct object *)evaluation->code));
-	frame_evaluator_passes.switches += evaluation->thinned == THINNED && !off;
+		frame_evaluator_passes.switches += !off;
+	}
 	if (evaluation->thinned == THINNED_C_CALLS)
 		put(WIRE_CALL, evaluation);
 	if (evaluation->thinned && !off)
@@ -198,8 +192,10 @@ static struct object *evaluate(struct thread_state *state, const void *frame, in
 
 bool thinned_frames_begin(void)
 {
-	frames.set = frames.set || frame_evaluator_set(evaluate);
-	frames.inlines = python_inlines_subscripts();
+	if (!frames.set && frame_evaluator_set(evaluate)) {
+		frames.set = true;
+		frames.inlines = python_inlines_subscripts();
+	}
 	return frames.set;
 }
 
