@@ -276,7 +276,7 @@ static void put_account(struct summary *summary)
 		output_format(summary->output, "; left out were functions of up to %s a call",
 			      terminal_time(account.longest_ms * 1e6, text));
 	if (account.exceptions_ms > 0)
-		output_format(summary->output, "; exceptions were left out in %s",
+		output_format(summary->output, "; exceptions were left out in %s of CPU time",
 			      terminal_time(account.exceptions_ms * 1e6, text));
 }
 
