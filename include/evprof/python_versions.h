@@ -43,8 +43,9 @@ enum python_trait {
 	PYTHON_STATES_FROM_0 = 1 << 16,	      /* 3.15 */
 	PYTHON_AWAITED_BELOW = 1 << 17,	      /* what it awaits is the last but one of its stack (from 3.15 on) */
 	PYTHON_CALLS_ABOVE_NULL = 1 << 19,    /* a property's function may be called above a NULL on the stack (3.12) */
-	PYTHON_HASHED_TUPLES = 1 << 18,	      /* a tuple has its hash before its objects (from 3.14 on) */
-	PYTHON_STACK_ADDRESS = 1 << 15,	      /* a frame has the address of the end of its stack, and no depth */
+	PYTHON_SPLITS_SUPERINSTRUCTIONS = 1 << 20, /* when it instruments code (3.12, see superinstructions.h) */
+	PYTHON_HASHED_TUPLES = 1 << 18,		   /* a tuple has its hash before its objects (from 3.14 on) */
+	PYTHON_STACK_ADDRESS = 1 << 15,		   /* a frame has the address of the end of its stack, and no depth */
 };
 
 /* Offsets of the table in versions.c, in bytes; 0 where the field is not read in this version. */
@@ -138,7 +139,7 @@ enum {
 #define PYTHON_ONLY_10 (PYTHON_EVENT_BLOCKS | PYTHON_WALKS_LINES)
 #define PYTHON_ONLY_12                                                                                                 \
 	(PYTHON_EVENT_BLOCKS | PYTHON_FRAME_BEHIND_CFRAME | PYTHON_SHARES_FROZEN_CODE | PYTHON_VALUES_TAGGED |         \
-	 PYTHON_CALLS_ABOVE_NULL)
+	 PYTHON_CALLS_ABOVE_NULL | PYTHON_SPLITS_SUPERINSTRUCTIONS)
 /* Other free-threaded builds could not be tested: from 3.14 on code is copied for each thread. */
 #define PYTHON_ONLY_13 (PYTHON_STATES_FROM_MINUS_3 | PYTHON_EVENT_BLOCKS | PYTHON_KNOWN_WITHOUT_GIL)
 #define PYTHON_ONLY_14 PYTHON_STATES_FROM_MINUS_3

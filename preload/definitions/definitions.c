@@ -19,6 +19,7 @@
 #include "definitions/thread_names.h"
 #include "python/python.h"
 #include "python/sampled_layout.h"
+#include "python/superinstructions.h"
 #include "ring/clock.h"
 #include "ring/process.h"
 
@@ -101,9 +102,12 @@ static void define_lines(struct string lines, uint32_t id)
 
 #define ALL_THINNED ((uint64_t)CODE_SLOW_THINNED << 32 | CODE_THINNED)
 
+#define SPLIT ((uint64_t)CODE_SLOW_SPLIT << 32)
+
 /* The steps of a generator or coroutine are its events: its C functions are not left out alone. */
 bool definitions_may_thin(uint64_t value, enum thinned thinned)
 {
+	value &= ~SPLIT;
 	return value <= CODE_PLAIN_MAX || (value >> 32 == CODE_SLOW_GENERATOR && thinned != THINNED_C_CALLS);
 }
 
@@ -434,6 +438,36 @@ bool definitions_unmark_subscripts(struct object *code)
 		ids_insert(&process->ids, code, value & ~mark);
 	process_unlock();
 	return done;
+}
+
+static uint64_t split_value(uint64_t value)
+{
+	return value >> 32 & CODE_SLOW_C_FUNCTION ? value : value | SPLIT;
+}
+
+void definitions_mark_split(void)
+{
+	process_lock();
+	if (process->base)
+		ids_each(&process->ids, split_value);
+	process_unlock();
+	superinstructions_join_running();
+}
+
+void definitions_join(struct object *code)
+{
+	uint64_t value = process->base ? ids_find(&process->ids, code) : 0, begin_ns;
+
+	if (value && !(value & SPLIT))
+		return;
+	begin_ns = now_ns();
+	superinstructions_join(code);
+	process_lock();
+	value = value ? ids_find(&process->ids, code) : 0;
+	if (value & SPLIT)
+		ids_insert(&process->ids, code, value & ~SPLIT);
+	process_unlock();
+	charge_since(begin_ns);
 }
 
 void definitions_thin(void)

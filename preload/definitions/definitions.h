@@ -31,6 +31,7 @@
 #define CODE_SLOW_PROGRAM 16u	/* its end may be that of the program, see hooks/program.h */
 #define CODE_SLOW_UNCAUGHT 32u	/* threading calls it with an exception that went uncaught in a thread */
 #define CODE_SLOW_THINNED 64u
+#define CODE_SLOW_SPLIT 256u	  /* Python has instrumented it, or will (definitions_join()) */
 #define CODE_SLOW_SUBSCRIPTS 128u /* it has subscripts, if that is asked for (definitions_subscripts) */
 
 /*
@@ -101,6 +102,13 @@ bool definitions_despecialize_subscripts(struct object *code, bool all);
  * (definitions_despecialize_subscripts()). False: it has not, or has no mark. GIL held.
  */
 bool definitions_unmark_subscripts(struct object *code);
+
+/*
+ * 3.12: Python instruments all code from here on, and splits superinstructions (superinstructions.h); those that run in
+ * this thread are joined again at once. Then, at the first event of each code: the others are. GIL held.
+ */
+void definitions_mark_split(void);
+void definitions_join(struct object *code);
 
 /* EVPROF_BUDGET: the time that definitions have taken, in ns. */
 extern _Atomic uint64_t definitions_ns;

@@ -20,6 +20,7 @@
 #include "hooks/monitoring.h"
 #include "hooks/program.h"
 #include "life/life.h"
+#include "python/superinstructions.h"
 #include "ring/process.h"
 #include "ring/writer.h"
 
@@ -70,12 +71,20 @@ static void take_off(void)
 		hooks_monitoring_enable(true);
 }
 
+/* At the first event since Python has instrumented the code. */
+static inline void join(struct object *code)
+{
+	if (superinstructions_are_split() && is_code(code))
+		definitions_join(code);
+}
+
 /* Returns the callback's result: DISABLE for a function that is not recorded. */
 static struct object *record_in_program(unsigned kind, struct object *code)
 {
 	struct writer *writer;
 	uint32_t value;
 
+	join(code);
 	if (unlikely(config.budget))
 		budget_look();
 	if (is_code(code) && definitions_hides_code(code)) {
@@ -131,6 +140,7 @@ static __attribute__((noinline)) struct object *record_coroutine(unsigned kind, 
 	uint32_t value = is_code(code) ? definitions_code_allowing(writer, code, CODE_SLOW_GENERATOR) : 0;
 
 	if (!value && config.budget && definitions_thinned(writer, code) == THINNED) {
+		join(code);
 		note_left_out();
 		return disable;
 	}

@@ -7,10 +7,12 @@
 
 #include "base/config.h"
 #include "base/log_line.h"
+#include "definitions/definitions.h"
 #include "hooks/budget.h"
 #include "hooks/hook_compat.h"
 #include "hooks/hooks.h"
 #include "hooks/monitoring.h"
+#include "python/superinstructions.h"
 #include "ring/process.h"
 
 /* typeslots.h, structmember.h, object.h: the stable ABI. */
@@ -99,9 +101,26 @@ static int register_callback(struct object *monitoring, struct object *type, int
 	return python_succeeds(before) ? 0 : -EINVAL;
 }
 
+/* Python has instrumented the code that runs, and instruments other code when that is entered. */
+static void note_instrumented(void)
+{
+	if (superinstructions_are_split())
+		definitions_mark_split();
+}
+
 static int set_events(struct object *monitoring, int tool, long set)
 {
-	return python_succeeds(python.PyObject_CallMethod(monitoring, "set_events", "il", tool, set)) ? 0 : -EINVAL;
+	int r = python_succeeds(python.PyObject_CallMethod(monitoring, "set_events", "il", tool, set)) ? 0 : -EINVAL;
+
+	note_instrumented();
+	return r;
+}
+
+/* What has returned DISABLE is reported again. */
+static void restart_events(struct object *monitoring)
+{
+	python_succeeds(python.PyObject_CallMethod(monitoring, "restart_events", NULL));
+	note_instrumented();
 }
 
 static long wanted_events(struct object *events)
@@ -217,7 +236,7 @@ static int switch_events(struct object *monitoring, bool on)
 	if (tool >= 0)
 		r = set_events(monitoring, tool, on ? wanted_events(events) : 0);
 	if (!r && on && config.budget) /* what was thinned is not */
-		python_succeeds(python.PyObject_CallMethod(monitoring, "restart_events", NULL));
+		restart_events(monitoring);
 	python.Py_DecRef(events);
 	python.PyErr_Clear();
 	return r;
@@ -313,7 +332,7 @@ void hooks_monitoring_remove(void)
 	if (tool >= 0) {
 		release_tool(monitoring, tool);
 		/* What a filter hid is reported again to the next one with this id. */
-		python_succeeds(python.PyObject_CallMethod(monitoring, "restart_events", NULL));
+		restart_events(monitoring);
 	}
 	leaves_out_exceptions = false;
 	python.PyErr_Clear();
@@ -358,7 +377,7 @@ void hooks_monitoring_restart(void)
 
 	thread_self.nesting++;
 	if (monitoring)
-		python_succeeds(python.PyObject_CallMethod(monitoring, "restart_events", NULL));
+		restart_events(monitoring);
 	python.PyErr_Clear();
 	thread_self.nesting--;
 }

@@ -34,6 +34,7 @@ Test(versions, each_has_the_fields_that_its_hook_reads)
 		cr_expect_eq(python.layout.state_bytes != 0, minor <= 11, "3.%d", minor);
 		cr_expect_eq(python.layout.yields[0] && python.layout.yields[1], minor >= 12, "3.%d", minor);
 		cr_expect_eq(python.layout.frame_owner != 0, minor >= 11, "3.%d", minor);
+		cr_expect_eq(python_has(PYTHON_SPLITS_SUPERINSTRUCTIONS), minor == 12, "3.%d", minor);
 		cr_expect_eq(python.lines,
 			     minor < 10	   ? SAMPLING_LINES_LNOTAB
 			     : minor == 10 ? SAMPLING_LINES_RANGES
