@@ -1,14 +1,15 @@
 """What a budget costs, and what its estimates are worth, over programs of pyperformance with a fixed number of loops, and
 over services and sessions of a fixed length, as people run them.
 
-Bare and each budget run in turn. Cost is CPU time of program and collector together. Two exact recordings of the same work
+Bare and each budget run in turn. Cost is CPU time of program and collector together, at one speed of the machine (speed.py):
+programs of pyperformance keep to one processor, services and sessions to none. Two exact recordings of the same work
 are the oracle of the counts: what caches, addresses and garbage collections decide differs between the two, and is not judged.
 """
 import json
 import os
 import subprocess
 
-from . import stats, target
+from . import speed, stats, target
 
 BUDGETS = ("2%", "5%", "20%")
 JUDGED = "5%"
@@ -72,11 +73,13 @@ def judge(exact, found):
     return counts
 
 
-def measure_program(interpreter, program, rounds, scratch):
+def measure_program(interpreter, program, rounds, scratch, probes):
     folder = packages(interpreter, program)
     env = target.environment(BENCH_SECONDS="1.5", **({"PYTHONPATH": folder} if folder else {}))
-    loops = ""
+    loops, cpu = "", None
     if program not in REAL:
+        cpu = max(probes.pipes)
+        env["BENCH_CPU"] = str(cpu)
         env["BENCH_LOOPS"] = loops = target.last_line(target.run_whole(interpreter, words(program), env).out)
     evprof = [target.EVPROF, "run", "-q", "-o", scratch.template()]
     exact = []
@@ -86,20 +89,23 @@ def measure_program(interpreter, program, rounds, scratch):
         target.run_whole(interpreter, words(program), as_long, evprof)
         exact.append(functions(scratch.take()[-1]))
         scratch.clear()
-    cpu = {name: [] for name in ("bare",) + BUDGETS}
-    judged, accounts = [], []
-    names = list(cpu)
+    names = ["bare", *BUDGETS]
+    work = {name: [] for name in names}
+    bare, judged, accounts = [], [], []
     for turn in range(rounds):
         for name in names[turn % len(names):] + names[:turn % len(names)]:
             prefix = evprof + ["--budget", name] if name != "bare" else ()
-            cpu[name].append(target.run_whole(interpreter, words(program), env, prefix).cpu_s)
-            if name == JUDGED:
+            result, done = probes.work(lambda: target.run_whole(interpreter, words(program), env, prefix), cpu)
+            work[name].append(done)
+            if name == "bare":
+                bare.append(result.cpu_s)
+            elif name == JUDGED:
                 trace = scratch.take()[-1]
                 judged.append(judge(exact, functions(trace)))
                 accounts.append(account(trace))
             scratch.clear()
-    return {"python": interpreter.name, "program": program, "loops": loops, "bare_s": stats.spread(cpu["bare"]),
-            "added": {name: stats.spread([c / b - 1 for c, b in zip(cpu[name], cpu["bare"])]) for name in BUDGETS},
+    return {"python": interpreter.name, "program": program, "loops": loops, "bare_s": stats.spread(bare),
+            "added": {name: stats.spread([w / b - 1 for w, b in zip(work[name], work["bare"])]) for name in BUDGETS},
             "judged": {key: sum(one[key] for one in judged) for key in judged[0]},
             "account": stats.spread([percent / 100 for percent, _ in accounts]), "longest_us": max(us for _, us in accounts)}
 
@@ -108,6 +114,7 @@ def measure(rows, interpreters, rounds, programs, scratch, progress, failures):
     if not os.path.isdir(SOURCES):
         failures.append("budget: pyperformance is not there; EVPROF_TEST_ALL=1 sh tests/interpreters/packages.sh fetches it")
         return
+    probes = speed.Probes()
     for interpreter in interpreters:
         if interpreter.minor < 9:
             continue
@@ -116,6 +123,6 @@ def measure(rows, interpreters, rounds, programs, scratch, progress, failures):
                 continue
             progress("budget: Python %s, %s" % (interpreter.name, program))
             try:
-                rows.append(measure_program(interpreter, program, rounds, scratch))
+                rows.append(measure_program(interpreter, program, rounds, scratch, probes))
             except target.Failed as error:
                 failures.append("budget, Python %s: %s: %s" % (interpreter.name, program, error))

@@ -2,7 +2,8 @@
 
 pyperf runs each benchmark in processes of its own and as often as the clock asks for; a profiler's runs are to be
 compared with the same work. BENCH_LOOPS has the number of loops of each benchmark of the file, with commas. Without it
-each runs for BENCH_SECONDS of CPU time, and the numbers are the last line on stdout. See run.py.
+each runs for BENCH_SECONDS of CPU time, and the numbers are the last line on stdout. With BENCH_CPU the process keeps to that
+processor. See run.py.
 """
 import argparse
 import os
@@ -13,6 +14,8 @@ perf_counter = time.perf_counter
 _given = [int(loops) for loops in os.environ.get("BENCH_LOOPS", "").split(",") if loops]
 _seconds = float(os.environ.get("BENCH_SECONDS", "1"))
 loops_run = []
+if "BENCH_CPU" in os.environ:
+    os.sched_setaffinity(0, {int(os.environ["BENCH_CPU"])})
 
 
 def python_implementation():
