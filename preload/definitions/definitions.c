@@ -423,20 +423,33 @@ bool definitions_despecialize_subscripts(struct object *code, bool all)
 	return done;
 }
 
+/* Takes a mark off code that may have died, or lost it, since the caller's lookup. */
+static void unmark(const struct object *code, uint64_t mark)
+{
+	uint64_t value;
+
+	process_lock();
+	value = ids_find(&process->ids, code);
+	if (value & mark)
+		ids_insert(&process->ids, code, value & ~mark);
+	process_unlock();
+}
+
+static uint64_t value_of(const struct object *code)
+{
+	return process->base ? ids_find(&process->ids, code) : 0;
+}
+
 bool definitions_unmark_subscripts(struct object *code)
 {
 	const uint64_t mark = (uint64_t)CODE_SLOW_SUBSCRIPTS << 32;
-	uint64_t value = process->base ? ids_find(&process->ids, code) : 0;
 	bool done;
 
-	if (!(value & mark))
+	if (!(value_of(code) & mark))
 		return false;
 	done = definitions_despecialize_subscripts(code, true);
-	process_lock();
-	value = ids_find(&process->ids, code);
-	if (done && value & mark)
-		ids_insert(&process->ids, code, value & ~mark);
-	process_unlock();
+	if (done)
+		unmark(code, mark);
 	return done;
 }
 
@@ -451,22 +464,18 @@ void definitions_mark_split(void)
 	if (process->base)
 		ids_each(&process->ids, split_value);
 	process_unlock();
-	superinstructions_join_running();
 }
 
 void definitions_join(struct object *code)
 {
-	uint64_t value = process->base ? ids_find(&process->ids, code) : 0, begin_ns;
+	uint64_t value = value_of(code), begin_ns;
 
 	if (value && !(value & SPLIT))
 		return;
 	begin_ns = now_ns();
 	superinstructions_join(code);
-	process_lock();
-	value = value ? ids_find(&process->ids, code) : 0;
-	if (value & SPLIT)
-		ids_insert(&process->ids, code, value & ~SPLIT);
-	process_unlock();
+	if (value)
+		unmark(code, SPLIT);
 	charge_since(begin_ns);
 }
 
@@ -482,7 +491,7 @@ enum thinned definitions_thinned(const struct writer *writer, const struct objec
 	uint64_t value;
 
 	if (!writer_has_room(writer) || !ids_find_fast(&writer->ids, code, &value))
-		value = process->base ? ids_find(&process->ids, code) : 0;
+		value = value_of(code);
 	return value & CODE_THINNED ? THINNED : value & CODE_THINS_C_CALLS ? THINNED_C_CALLS : THINNED_NOT;
 }
 

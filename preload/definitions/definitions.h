@@ -31,8 +31,8 @@
 #define CODE_SLOW_PROGRAM 16u	/* its end may be that of the program, see hooks/program.h */
 #define CODE_SLOW_UNCAUGHT 32u	/* threading calls it with an exception that went uncaught in a thread */
 #define CODE_SLOW_THINNED 64u
-#define CODE_SLOW_SPLIT 256u	  /* Python has instrumented it, or will (definitions_join()) */
 #define CODE_SLOW_SUBSCRIPTS 128u /* it has subscripts, if that is asked for (definitions_subscripts) */
+#define CODE_SLOW_SPLIT 256u	  /* its superinstructions are split, see definitions_join() */
 
 /*
  * Values up to here have an upper half of 0. The highest bit of the lower half is unused, so one comparison suffices.
@@ -103,11 +103,10 @@ bool definitions_despecialize_subscripts(struct object *code, bool all);
  */
 bool definitions_unmark_subscripts(struct object *code);
 
-/*
- * 3.12: Python instruments all code from here on, and splits superinstructions (superinstructions.h); those that run in
- * this thread are joined again at once. Then, at the first event of each code: the others are. GIL held.
- */
+/* 3.12: Python has instrumented all code, or will when it is entered, and so split its superinstructions. GIL held. */
 void definitions_mark_split(void);
+
+/* At an event of code: joins its superinstructions (superinstructions.h) if it is marked so, or has no id. GIL held. */
 void definitions_join(struct object *code);
 
 /* EVPROF_BUDGET: the time that definitions have taken, in ns. */

@@ -104,8 +104,10 @@ static int register_callback(struct object *monitoring, struct object *type, int
 /* Python has instrumented the code that runs, and instruments other code when that is entered. */
 static void note_instrumented(void)
 {
-	if (superinstructions_are_split())
-		definitions_mark_split();
+	if (!superinstructions_are_split())
+		return;
+	definitions_mark_split();
+	superinstructions_join_running();
 }
 
 static int set_events(struct object *monitoring, int tool, long set)

@@ -241,23 +241,33 @@ static bool is_yield(char instruction)
 	       (uint8_t)instruction == python.layout.yields[1];
 }
 
+/* _co_firsttraceable, an index, is stored two words before the instructions. */
+int64_t python_first_resume(const struct object *code)
+{
+	int64_t first;
+
+	if (!python.code_instructions)
+		return -1;
+	first = 2 * (int64_t)python_int(code, python.code_instructions - 16);
+	return first < (int64_t)python_code_size(code) ? first : -1;
+}
+
 /*
- * The index of the first RESUME is stored two words before the instructions. Each other RESUME follows a yield; inline
- * cache entries do not. After a callback of a JUMP or a BRANCH that raises, the offset is no place in the code in 3.12
- * and 3.13: the interpreter has no instruction then.
+ * Each RESUME but the first follows a yield; inline cache entries do not. After a callback of a JUMP or a BRANCH that
+ * raises, the offset is no place in the code in 3.12 and 3.13: the interpreter has no instruction then.
  */
 bool python_unwinds_at_resume(const struct object *code, struct object *offset)
 {
 	const char *instructions = (const char *)code + python.code_instructions;
 	long at = python.PyLong_AsLong(offset) - (python_has(PYTHON_UNWINDS_PAST) ? 2 : 0);
-	int first;
+	int64_t first;
 
 	if (!python.code_instructions || python_type(code) != python.code_type || at < 0 ||
 	    (uint64_t)at >= python_code_size(code))
 		return false;
-	first = *(const int *)(instructions - 16);
-	return at == 2 * first ||
-	       (instructions[at] == instructions[2 * first] && at > 2 && is_yield(instructions[at - 2]));
+	first = python_first_resume(code);
+	return at == first ||
+	       (first >= 0 && instructions[at] == instructions[first] && at > 2 && is_yield(instructions[at - 2]));
 }
 
 void python_mark_traced(struct thread_state *state)

@@ -269,6 +269,9 @@ bool python_knows_frames(void);
 /* Bytes of the instructions of a code object. */
 uint64_t python_code_size(const struct object *code);
 
+/* The offset of its first RESUME, in bytes (from 3.12 on); negative: not known. */
+int64_t python_first_resume(const struct object *code);
+
 /*
  * Whether x[i] may call a __getitem__() that is written in Python without the frame evaluator (3.11.0 to 3.11.3),
  * unless the thread counts as traced; and whether code has such an instruction.

@@ -46,7 +46,7 @@ bool superinstructions_are_split(void)
 	return python_has(PYTHON_SPLITS_SUPERINSTRUCTIONS) && python.code_instructions;
 }
 
-/* The instruction that is there, with what it may be joined to or not. */
+/* The instruction itself, whether it is joined to the next one or not. */
 static uint8_t first_of(uint8_t opcode)
 {
 	switch (opcode) {
@@ -86,10 +86,9 @@ void superinstructions_join(struct object *code)
 {
 	uint8_t *instructions = (uint8_t *)code + python.code_instructions, opcode, before = 0, both;
 	uint64_t bytes = python_code_size(code);
-	int first = *(const int *)(instructions - 16); /* _co_firsttraceable */
+	int64_t first = python_first_resume(code);
 
-	if (first < 0 || 2 * (uint64_t)first >= bytes ||
-	    (instructions[2 * first] != RESUME && instructions[2 * first] != INSTRUMENTED_RESUME))
+	if (first < 0 || (instructions[first] != RESUME && instructions[first] != INSTRUMENTED_RESUME))
 		return;
 	for (uint64_t i = 0; i < bytes; i += 2 + 2 * (uint64_t)caches[opcode]) {
 		opcode = first_of(instructions[i]);
