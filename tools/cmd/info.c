@@ -13,6 +13,7 @@
 
 #include "evprof/json_memory.h"
 #include "cmd/verbs.h"
+#include "report/account.h"
 #include "trace/native_stack.h"
 #include "trace/process_end.h"
 #include "trace/reader.h"
@@ -314,19 +315,13 @@ static void print_changes(struct output *output, const struct trace *trace, cons
 /* Prints what the settings of the recording leave out or add. */
 static void print_budget(struct output *output, const struct trace_process *process)
 {
-	char text[TERMINAL_NUMBER_BYTES];
 	struct trace_account account;
 
 	output_format(output, "; within a budget of %g%%", trace_process_budget(process));
 	if (!trace_process_account(process, &account))
 		return;
 	output_format(output, ": recording cost %.1f%%", trace_account_percent(&account));
-	if (account.longest_ms > 0)
-		output_format(output, "; left out were functions of up to %s a call",
-			      terminal_time(account.longest_ms * 1e6, text));
-	if (account.exceptions_ms > 0)
-		output_format(output, "; exceptions were left out in %s of CPU time",
-			      terminal_time(account.exceptions_ms * 1e6, text));
+	account_put_left_out(&account, output);
 }
 
 static void print_settings(struct output *output, struct trace *trace, const struct trace_process *process, bool quick)

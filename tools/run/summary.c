@@ -28,6 +28,7 @@
 #include "analysis/profile.h"
 #include "evprof/control.h"
 #include "evprof/system_calls.h"
+#include "report/account.h"
 #include "report/readable.h"
 #include "trace/calibration.h"
 #include "trace/cpu_time.h"
@@ -272,12 +273,7 @@ static void put_account(struct summary *summary)
 	output_format(summary->output, "; it cost %s of CPU time until Python's end, %.1f%% (budget: %s)",
 		      terminal_time(account.cost_ms * 1e6, text), trace_account_percent(&account),
 		      getenv(ENV_BUDGET) ? getenv(ENV_BUDGET) : "?");
-	if (account.longest_ms > 0)
-		output_format(summary->output, "; left out were functions of up to %s a call",
-			      terminal_time(account.longest_ms * 1e6, text));
-	if (account.exceptions_ms > 0)
-		output_format(summary->output, "; exceptions were left out in %s of CPU time",
-			      terminal_time(account.exceptions_ms * 1e6, text));
+	account_put_left_out(&account, summary->output);
 }
 
 static int put_recording(struct summary *summary, uint64_t events)
